@@ -1,0 +1,52 @@
+# Everything runs from .venv, which is made on first use from requirements.lock.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench docs lock clean
+
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: .venv/ready ## Play the whole story with the rehearsal agent: no model, no account, no key
+	$(BIN)/planforge demo
+
+test: .venv/ready ## Run all tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: .venv/ready ## Formatter, linter, types, import contract
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/ready ## Rewrite the code in house format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: .venv/ready ## Measure start-up against a bare interpreter
+	$(BIN)/python benchmarks/startup.py
+
+docs: .venv/ready ## Write the help pages anew
+	$(BIN)/python tools/help_pages.py
+
+lock: ## Write requirements.lock anew (needs uv)
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
+	  --generate-hashes --no-emit-index-url --no-header --output-file requirements.lock
+
+clean: ## Remove everything that was made
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+
+.venv/ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "python3 >= 3.11 is needed; try: make PYTHON=python3.12" >&2; exit 1; }
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv venv --quiet --allow-existing --python $(PYTHON) .venv && \
+	  uv pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes -r requirements.lock && \
+	  uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . ; \
+	else \
+	  $(PYTHON) -m venv .venv && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . ; \
+	fi
+	@$(BIN)/python -m compileall -q src
+	@touch $@

@@ -1,0 +1,1 @@
+"""What is true and how it moves: events, the ledger, effects, the driver, scores."""

@@ -1,0 +1,338 @@
+"""
+What a flow may ask for.
+
+An effect is a frozen structure that can be awaited: `answer = await RunAgent(...)`
+hands it to whoever drives the flow and is typed by the effect's outcome. Nothing
+here does anything; performers do, and the driver remembers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Generator, Mapping
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+import msgspec
+
+from planforge.kernel.events import Event
+from planforge.kernel.evidence import Evidence
+
+Outcome = TypeVar("Outcome")
+Result = TypeVar("Result")
+
+Flow = Coroutine["Effect[object] | Together[object] | Note", object, Result]
+"""An `async def` that awaits effects and nothing else."""
+
+
+class Effect(msgspec.Struct, Generic[Outcome], frozen=True, kw_only=True):
+    """Something to be performed once, whose outcome is remembered."""
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word, for people."""
+        return ""
+
+    def __await__(self) -> Generator[Effect[Outcome], Outcome, Outcome]:
+        return (yield self)
+
+
+class Note:
+    """Record a fact. Its own outcome: nothing is performed."""
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+
+    def __await__(self) -> Generator[Note, None, None]:
+        return (yield self)
+
+
+class Together(Generic[Result]):
+    """Run named flows at once, at most `limit` of them at a time, and collect what each returns."""
+
+    def __init__(self, flows: Mapping[str, Flow[Result]], limit: int | None = None) -> None:
+        self.flows = dict(flows)
+        self.limit = limit or max(len(self.flows), 1)
+
+    def __await__(self) -> Generator[Together[Result], dict[str, Result], dict[str, Result]]:
+        return (yield self)
+
+
+# Agents and people
+
+
+class Access(StrEnum):
+    """What an agent may do to its worktree."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens as the agent reported them."""
+
+    input_tokens: int
+    output_tokens: int
+
+
+class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent said; nothing in it is believed."""
+
+    agent: str
+    text: str
+    stop_reason: str
+    tool_calls: int
+    usage: Usage | None
+    """None where the agent reported none: unknown, not zero."""
+
+
+class RunAgent(Effect[AgentAnswer], frozen=True, kw_only=True):
+    """Put a task to an agent in a worktree."""
+
+    role: str
+    access: Access
+    worktree: str
+    base: str
+    """The commit the worktree was made at, so that it can be made again."""
+    prompt: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.role
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """A person's answer."""
+
+    answer: str
+    actor: str
+
+
+class AskHuman(Effect[Reply], frozen=True, kw_only=True):
+    """Put a question to a person; the run waits without a process if need be."""
+
+    question: str
+    options: tuple[str, ...]
+
+
+class Approval(msgspec.Struct, frozen=True, kw_only=True):
+    """A person's yes to exact content."""
+
+    actor: str
+    content: str
+
+
+class GiveApproval(Effect[Approval], frozen=True, kw_only=True):
+    """Record a person's yes to the plan as it is now."""
+
+    plan: str
+    gate: str
+    content: str
+    actor: str
+
+
+class TakeApproval(Effect[Approval], frozen=True, kw_only=True):
+    """Use up the approval that this content needs to pass the gate."""
+
+    plan: str
+    gate: str
+    content: str
+
+
+# Documents
+
+
+class PlanText(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan file as it is on disk."""
+
+    text: str
+    object: str
+    """The address of the text among the ledger's objects."""
+
+
+class ReadPlan(Effect[PlanText], frozen=True, kw_only=True):
+    """Read the plan file."""
+
+    plan: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.plan
+
+
+class WritePlan(Effect[PlanText], frozen=True, kw_only=True):
+    """Write the plan file, unless somebody changed what Planforge last left there."""
+
+    plan: str
+    text: str
+    replaces: str | None
+    """The address of the text that is expected on disk; None for a new file."""
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.plan
+
+
+class MarkPlan(Effect[None], frozen=True, kw_only=True):
+    """Say in the plan file what the plan's status is now, changing nothing else in it."""
+
+    plan: str
+    status: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.status
+
+
+class WritePhases(Effect[None], frozen=True, kw_only=True):
+    """Write the phases file, which people read and nobody parses."""
+
+    plan: str
+    text: str
+
+
+class LandedStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A step whose change is on the plan's branch."""
+
+    step: str
+    scope: tuple[str, ...]
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """What earlier runs of the same content have landed."""
+
+    landed: tuple[LandedStep, ...]
+
+
+class ReadProgress(Effect[Progress], frozen=True, kw_only=True):
+    """Which steps of this content have landed already."""
+
+    plan: str
+    content: str
+
+
+# Worktrees, commits, checks, landing
+
+
+class Checkout(msgspec.Struct, frozen=True, kw_only=True):
+    """A worktree at an explicit commit."""
+
+    commit: str
+    tree: str
+
+
+class OpenWorktree(Effect[Checkout], frozen=True, kw_only=True):
+    """Make a worktree of this run at `commit`."""
+
+    name: str
+    commit: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.name
+
+
+class CloseWorktree(Effect[None], frozen=True, kw_only=True):
+    """Remove a worktree, keeping whatever is in it that no commit holds."""
+
+    name: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.name
+
+
+class Tip(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a branch points."""
+
+    commit: str
+
+
+class OpenBranch(Effect[Tip], frozen=True, kw_only=True):
+    """Make the branch at `commit` if it does not exist, and say where it points."""
+
+    branch: str
+    commit: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.branch
+
+
+class Patch(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit of ours and what it changes against its parent."""
+
+    commit: str
+    tree: str
+    parent: str
+    files: tuple[str, ...]
+    changed_lines: int
+    conflicts: tuple[str, ...] = ()
+    """Paths that could not be merged; the commit is then the unmerged one."""
+
+
+class Commit(Effect[Patch], frozen=True, kw_only=True):
+    """Commit all that is in a worktree on top of `parent`; the commit is kept even if it never lands."""
+
+    worktree: str
+    parent: str
+    message: str
+    step: str
+    attempt: int
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return f"{self.step}-{self.attempt}"
+
+
+class Rebase(Effect[Patch], frozen=True, kw_only=True):
+    """Make the same change on top of another commit."""
+
+    commit: str
+    onto: str
+    step: str
+    attempt: int
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return f"{self.step}-{self.attempt}"
+
+
+class RunCheck(Effect[Evidence], frozen=True, kw_only=True):
+    """Run the project's check in a fresh checkout of a commit."""
+
+    commit: str
+    tree: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.commit[:12]
+
+
+class Landing(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the branch was moved, and where it is now."""
+
+    landed: bool
+    tip: str
+
+
+class Land(Effect[Landing], frozen=True, kw_only=True):
+    """Move the branch from `expected` to `commit`, if it still is where it is expected."""
+
+    branch: str
+    commit: str
+    expected: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.commit[:12]

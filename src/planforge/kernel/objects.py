@@ -1,0 +1,86 @@
+"""
+Bodies too large for an event, kept under the hash of their content.
+
+An object is written whole or not at all (a temporary file, synced, then renamed),
+and reading one checks it, so a damaged object is noticed and never believed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from planforge.errors import LedgerUnreadable, LedgerUnwritable
+
+
+def address(content: bytes) -> str:
+    """The name that `content` is kept under."""
+    import hashlib  # readers do not need it, and must be quick
+
+    return hashlib.sha256(content).hexdigest()
+
+
+class Objects:
+    """A directory of content-addressed files."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def put(self, content: bytes) -> str:
+        """Keep `content` and return its address."""
+        name = address(content)
+        path = self._path(name)
+        if not _holds(path, content):
+            try:
+                if not path.parent.exists():
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    _sync(self._directory)
+                write_atomically(path, content)
+            except OSError as error:
+                raise LedgerUnwritable(f"object `{name[:12]}` cannot be written: {error.strerror}") from error
+        return name
+
+    def get(self, name: str) -> bytes:
+        """The content kept under `name`, checked."""
+        try:
+            content = self._path(name).read_bytes()
+        except OSError as error:
+            raise LedgerUnreadable(f"object `{name[:12]}` is missing from the ledger's objects") from error
+        if address(content) != name:
+            raise LedgerUnreadable(f"object `{name[:12]}` was changed after it was written")
+        return content
+
+    def _path(self, name: str) -> Path:
+        return self._directory / name[:2] / name[2:]
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    """Whether the file is there and whole. A damaged one is written again while its content is at hand."""
+    try:
+        return path.read_bytes() == content
+    except OSError:
+        return False
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Put `content` at `path` so that a crash leaves the old file or the new one, never half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part")
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync(path.parent)
+
+
+def _sync(directory: Path) -> None:
+    """Make the names in a directory last."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

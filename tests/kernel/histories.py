@@ -1,0 +1,214 @@
+"""Histories to test with: one event of each kind, a varied story made of them, and any event at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin
+
+import msgspec
+from hypothesis import strategies as st
+
+from planforge.kernel import events
+from planforge.kernel.events import Event, Payload, PlannedStep, PlanStarted, RecordedFinding
+from planforge.kernel.evidence import Counts, Evidence, Outcome
+from planforge.kernel.payloads import encode
+from planforge.kernel.scores import score
+
+
+class Clock:
+    """A clock that moves on by a second each time somebody looks."""
+
+    def __init__(self, start: datetime = datetime(2026, 1, 31, 23, 59, 58, tzinfo=UTC)) -> None:
+        self.time = start
+
+    def __call__(self) -> datetime:
+        self.time += timedelta(seconds=1)
+        return self.time
+
+
+PASSED = Evidence(
+    check="tests",
+    outcome=Outcome.PASS,
+    reason="all 7 tests pass",
+    command=("pytest", "-q"),
+    exit_code=0,
+    counts=Counts(total=7, passed=7, failed=0, skipped=0),
+    failing=(),
+    commit="c0ffee",
+    tree="7ree",
+    output="0" * 64,
+    seconds=1.25,
+)
+FAILED = msgspec.structs.replace(
+    PASSED,
+    outcome=Outcome.FAIL,
+    reason="1 of 7 tests fails",
+    exit_code=1,
+    counts=Counts(total=7, passed=6, failed=1, skipped=0),
+    failing=("test_é",),
+)
+
+PHASE_1 = PlannedStep(step="phase-1", title="Count", kind="implement", files=("a.py",), depends_on=())
+PHASE_2 = PlannedStep(
+    step="phase-2", title="Show", kind="implement", files=("b.py", "c.py"), depends_on=("phase-1",)
+)
+PHASE_3 = PlannedStep(step="phase-3", title="Audit", kind="audit", files=(), depends_on=("phase-2",))
+
+STORY: tuple[tuple[str, Event], ...] = (
+    (
+        "run-001",
+        events.RunStarted(
+            run="run-001",
+            flow="forge",
+            flow_version=1,
+            subject="plan-001",
+            request=Payload(inline=msgspec.Raw(b'{"cap":5,"title":"W\xc3\xb6rter"}')),
+        ),
+    ),
+    (
+        "plan-001",
+        events.PlanCreated(
+            plan="plan-001", title="Count words", request="Count the wörds", path="docs/plans/plan-001.md"
+        ),
+    ),
+    ("run-001", events.DriverStarted(run="run-001", fence=1, process=4711)),
+    (
+        "run-001",
+        events.EffectIntended(effect="RunAgent", fingerprint="f" * 64, body=Payload(object="b" * 64)),
+    ),
+    ("run-001", events.EffectCompleted(effect="RunAgent", outcome=Payload(inline=msgspec.Raw(b"[1,2.5]")))),
+    ("run-001", events.EffectFailed(effect="Commit", error="GitFailed", message="no", hint="try again")),
+    ("run-001", events.RunParked(run="run-001", reason="approve plan-001?")),
+    (
+        "run-001",
+        events.PlanWritten(
+            plan="plan-001",
+            round=1,
+            cause="draft",
+            title="Count all words",
+            content="1" * 64,
+            object="2" * 64,
+        ),
+    ),
+    (
+        "run-001",
+        events.AuditRecorded(
+            plan="plan-001",
+            round=1,
+            by="auditor",
+            verdict="revision",
+            reason="it blocks",
+            findings=(RecordedFinding(severity="blocking", title="no tests", location="§4"),),
+            decision="continue",
+            decision_reason="1 blocking finding",
+        ),
+    ),
+    (
+        "run-001",
+        events.PlanForged(
+            plan="plan-001", content="1" * 64, rounds=2, reason="no blocking finding", clean=True
+        ),
+    ),
+    ("run-001", events.RunEnded(run="run-001", succeeded=True, reason="no blocking finding", exit_code=0)),
+    ("plan-001", events.PlanApproved(plan="plan-001", gate="plan", content="3" * 64, actor="A <a@b.c>")),
+    (
+        "plan-001",
+        events.ApprovalUsed(plan="plan-001", gate="plan", content="3" * 64, run="run-002"),
+    ),
+    (
+        "run-002",
+        PlanStarted(
+            plan="plan-001",
+            run="run-002",
+            content="3" * 64,
+            branch="plan/plan-001",
+            base="ba5e",
+            steps=(PHASE_1, PHASE_2, PHASE_3),
+            kept=("phase-1",),
+        ),
+    ),
+    ("run-002", events.StepStarted(plan="plan-001", step="phase-2", attempt=1, base="ba5e")),
+    (
+        "run-002",
+        events.PatchProposed(
+            plan="plan-001",
+            step="phase-2",
+            attempt=1,
+            commit="c0ffee",
+            tree="7ree",
+            files=("b.py",),
+            claim="done\n\x00✓",
+            agent="rehearsal",
+        ),
+    ),
+    ("run-002", events.VerifyFailed(plan="plan-001", step="phase-2", attempt=1, evidence=FAILED)),
+    (
+        "run-002",
+        events.AttemptRejected(plan="plan-001", step="phase-2", attempt=1, reason="1 of 7 tests fails"),
+    ),
+    ("run-002", events.StepStarted(plan="plan-001", step="phase-2", attempt=2, base="ba5e")),
+    ("run-002", events.VerifyOk(plan="plan-001", step="phase-2", attempt=2, evidence=PASSED)),
+    (
+        "run-002",
+        events.PatchApplied(
+            plan="plan-001",
+            step="phase-2",
+            attempt=2,
+            content="3" * 64,
+            scope=("b.py", "c.py"),
+            branch="plan/plan-001",
+            commit="dec0de",
+            tree="7ree",
+            parent="ba5e",
+        ),
+    ),
+    (
+        "run-002",
+        events.StepCompleted(plan="plan-001", step="phase-2", attempts=2, score=score(PASSED, 40)),
+    ),
+    ("run-002", events.StepStarted(plan="plan-001", step="phase-3", attempt=1, base="dec0de")),
+    ("run-002", events.StepFailed(plan="plan-001", step="phase-3", attempts=3, reason="it blocks")),
+    (
+        "run-002",
+        events.PlanEnded(
+            plan="plan-001",
+            run="run-002",
+            succeeded=False,
+            reason="phase-3: it blocks",
+            branch="plan/plan-001",
+            commit="dec0de",
+        ),
+    ),
+)
+"""A plan that is forged, approved, carried out with one retry, and stopped by its audit."""
+
+EXAMPLES: dict[str, Event] = {type(event).__name__: event for _, event in STORY}
+
+
+def any_event(kind: type[Event]) -> st.SearchStrategy[Event]:
+    """Any event of this kind, from the types of its fields."""
+    return st.builds(kind, **{field.name: _any(field.type) for field in msgspec.structs.fields(kind)})
+
+
+_LEAVES: dict[Any, Callable[[], st.SearchStrategy[Any]]] = {
+    int: lambda: st.integers(min_value=-(2**63), max_value=2**63 - 1),
+    float: lambda: st.floats(allow_nan=False, allow_infinity=False),
+    Payload: lambda: st.builds(
+        Payload, inline=st.text(max_size=20).map(encode).map(msgspec.Raw), object=st.none() | st.text()
+    ),
+}
+
+
+def _any(kind: Any) -> st.SearchStrategy[Any]:
+    if kind in _LEAVES:
+        return _LEAVES[kind]()
+    if get_origin(kind) is tuple:
+        unique = (lambda step: step.step) if PlannedStep in get_args(kind) else None
+        return st.lists(_any(get_args(kind)[0]), max_size=3, unique_by=unique).map(tuple)
+    if isinstance(kind, UnionType):
+        return st.one_of([st.none() if part is NoneType else _any(part) for part in get_args(kind)])
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return st.builds(kind, **{field.name: _any(field.type) for field in msgspec.structs.fields(kind)})
+    return st.from_type(kind)
