@@ -1,0 +1,1 @@
+"""The files people read and edit, parsed and rendered: plans and their phases."""

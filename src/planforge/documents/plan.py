@@ -1,0 +1,333 @@
+"""
+A plan: the Markdown document a person reads, edits and approves.
+
+The header belongs to Planforge, and so do the request, the audit log and the
+implementation notes; the rest is the drafter's. An approval is bound to
+`content_hash`, which covers everything but the status and the two sections that
+grow while the plan is audited and carried out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NewType
+
+import msgspec
+
+from planforge.documents import markdown
+from planforge.errors import InvalidDocument
+from planforge.rules.findings import Finding, Severity
+
+PlanId = NewType("PlanId", str)
+
+REQUEST, AUDIT_LOG, NOTES = "Request", "Audit Log", "Implementation Notes"
+OWNED = {name.lower() for name in (REQUEST, AUDIT_LOG, NOTES)}
+REQUIRED = ("Objective", "Scope", "Changes", "Risks", "Testing")
+
+MAX_SLUG = 50
+MAX_LEAD = 96
+MIN_SECTION = 10
+
+ID = re.compile(r"(?:plan-)?0*(?P<number>[1-9][0-9]{0,8})")
+TITLE = re.compile(r"# Plan:[ \t]*(?P<title>.*?)[ \t]*")
+DRAFT_START = re.compile(r"^# Plan:", re.MULTILINE)
+FIELD = re.compile(r"\*\*(?P<key>ID|Task|Created|Status|Project|Heartbeat):\*\*[ \t]*(?P<value>.*?)[ \t]*")
+TEMPLATE_TOKEN = re.compile(r"\{\{\s*(?:TITLE|PLAN_ID|TASK_ID|DATE|PROJECT)\s*\}\}")
+REVIEW = re.compile(r"### Review (?P<number>[0-9]{1,9})\b.*")
+ITALIC = re.compile(r"\*[^*]+\*|_[^_]+_")
+BACKTICKED_FILE = re.compile(r"`[^`\s]*\.[A-Za-z][A-Za-z0-9]*`")
+MANIFEST_FILE = re.compile(r'"[^"\s]*\.[A-Za-z][A-Za-z0-9]*"')
+EXAMPLE_PATH = re.compile(r"\bpath/to/")
+
+
+class PlanStatus(StrEnum):
+    """Where a plan stands."""
+
+    DRAFT = "DRAFT"
+    REVIEW = "REVIEW"
+    APPROVED = "APPROVED"
+    IMPLEMENTING = "IMPLEMENTING"
+    AUDITING = "AUDITING"
+    DONE = "DONE"
+    CLOSED = "CLOSED"
+    CANCELLED = "CANCELLED"
+
+
+class PlanDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan file as read."""
+
+    id: PlanId
+    title: str
+    status: PlanStatus
+    created: str
+    text: str
+
+
+def parse_plan_id(text: str) -> PlanId:
+    """The plan that `plan-017`, `plan-17` or `17` names."""
+    found = ID.fullmatch(text.strip())
+    if not found:
+        raise InvalidDocument(f"`{text}` is not a plan id", hint="write it like `plan-017` or `17`")
+    return plan_id(int(found["number"]))
+
+
+def plan_id(number: int) -> PlanId:
+    """The id of the plan with that number."""
+    if number < 1:
+        raise ValueError(f"plans are numbered from 1, not {number}")
+    return PlanId(f"plan-{number:03}")
+
+
+def plan_number(plan: PlanId) -> int:
+    """The number in a plan's id."""
+    return int(plan.removeprefix("plan-"))
+
+
+def slug(title: str) -> str:
+    """A title as part of a file name."""
+    plain = "".join(
+        letter for letter in unicodedata.normalize("NFKD", title) if not unicodedata.combining(letter)
+    )
+    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:MAX_SLUG].rstrip("-") or "plan"
+
+
+def parse(text: str) -> PlanDocument:
+    """Read a plan file's header; the rest of it is only kept."""
+    header = list(_header(text))
+    first = next(
+        ((number, line) for number, line in enumerate(header, 1) if line.text.strip("\ufeff \t")), None
+    )
+    number, shown = (first[0], first[1].text.strip("\ufeff \t")) if first else (1, "")
+    title = TITLE.fullmatch(shown)
+    if not title or not title["title"]:
+        raise InvalidDocument(f"line {number}: expected `# Plan: <title>`, found `{shown[:60]}`")
+    identity, status, created = (_field(text, key) for key in ("ID", "Status", "Created"))
+    if identity is None:
+        raise InvalidDocument(f"line {len(header) + 1}: the header ends without an `**ID:**` line")
+    if status is None:
+        raise InvalidDocument(f"line {len(header) + 1}: the header ends without a `**Status:**` line")
+    if status.value not in PlanStatus.__members__:
+        raise InvalidDocument(
+            f"line {status.line}: `{status.value[:60]}` is not a status",
+            hint=f"one of {', '.join(PlanStatus)}",
+        )
+    if not ID.fullmatch(identity.value):
+        raise InvalidDocument(f"line {identity.line}: `{identity.value[:60]}` is not a plan id")
+    return PlanDocument(
+        id=parse_plan_id(identity.value),
+        title=title["title"],
+        status=PlanStatus(status.value),
+        created=created.value if created else "",
+        text=text,
+    )
+
+
+class _Field(msgspec.Struct, frozen=True, kw_only=True):
+    """A header field: its value, its line number, and where the value lies in the document."""
+
+    value: str
+    line: int
+    start: int
+
+
+def _header(text: str) -> Iterator[markdown.Line]:
+    """The lines before the first rule or section."""
+    for line in markdown.lines(text):
+        if markdown.heading(line) is not None or (not line.fenced and markdown.is_rule(line.text)):
+            return
+        yield line
+
+
+def _field(text: str, key: str) -> _Field | None:
+    for number, line in enumerate(_header(text), 1):
+        found = None if line.fenced else FIELD.fullmatch(line.text)
+        if found and found["key"] == key:
+            return _Field(value=found["value"], line=number, start=line.start + found.start("value"))
+    return None
+
+
+def drafted_body(answer: str) -> str:
+    """The plan in a drafter's answer, from its `# Plan:` title on; refuses what is no plan."""
+    answer = answer.removeprefix("\ufeff")
+    start = DRAFT_START.search(answer.replace("\r", "\n"), 0, MAX_LEAD + len("# Plan:"))
+    if not start:
+        raise InvalidDocument(f"the draft does not begin with `# Plan:` in its first {MAX_LEAD} characters")
+    drafted = _unwrapped(answer[start.start() :], markdown.open_fence(answer[: start.start()])).strip()
+    if not drafted_title(drafted):
+        raise InvalidDocument("the draft has no title after `# Plan:`")
+    if token := TEMPLATE_TOKEN.search(drafted):
+        raise InvalidDocument(f"the draft still holds the template token `{token[0]}`")
+    if markdown.open_fence(drafted):
+        raise InvalidDocument("the draft opens a code fence and never closes it")
+    return drafted + "\n"
+
+
+def _unwrapped(drafted: str, wrapper: str) -> str:
+    """The draft without the code fence that some agents put around the whole answer."""
+    if not wrapper:
+        return drafted
+    closing = [line for line in markdown.raw_lines(drafted) if re.fullmatch(rf"{wrapper}+[ \t]*", line.text)]
+    if not closing:
+        raise InvalidDocument("the draft opens a code fence and never closes it")
+    return drafted[: closing[-1].start]
+
+
+def drafted_title(drafted: str) -> str:
+    """The title a draft gives itself."""
+    first = next((line.text for line in markdown.raw_lines(drafted)), "")
+    found = TITLE.fullmatch(first)
+    return found["title"] if found else ""
+
+
+def render_new(*, plan: PlanId, title: str, created: str, project: str, request: str, body: str) -> str:
+    """A whole plan file from a draft."""
+    fields = {"ID": plan, "Created": created, "Status": PlanStatus.DRAFT, "Project": project}
+    header = [f"**{key}:** {_one_line(value)}" for key, value in fields.items() if value]
+    asked = [f"## {REQUEST}\n\n{markdown.quoted(request)}"] if request.strip() else []
+    parts = [
+        f"# Plan: {_one_line(title)}",
+        "\n".join(header),
+        "---",
+        *asked,
+        _content(drafted_body(body), "\n"),
+        "---",
+        f"## {AUDIT_LOG}",
+        "---",
+        f"## {NOTES}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _one_line(value: str) -> str:
+    return " ".join(value.split())
+
+
+def _content(drafted: str, newline: str) -> str:
+    """What a draft says, without the title, header lines and sections that are ours to write."""
+    found = markdown.sections(drafted)
+    opening = drafted[: found[0].start] if found else drafted
+    kept = [
+        line.text
+        for line in list(markdown.lines(opening))[1:]
+        if line.fenced or not (FIELD.fullmatch(line.text) or markdown.is_rule(line.text))
+    ]
+    parts = ["\n".join(kept).strip()]
+    parts += [
+        drafted[each.start : markdown.content_end(drafted, each)]
+        for each in found
+        if each.name.lower() not in OWNED
+    ]
+    return markdown.in_newlines("\n\n".join(filter(None, parts)), newline)
+
+
+def with_body(text: str, drafted: str) -> str:
+    """The plan with a revised body; header, request, audit log and notes stay."""
+    newline = markdown.newline_of(text)
+    header = list(_header(text))
+    parts = [
+        text[: header[-1].end if header else 0].rstrip(),
+        "---",
+        *_owned(text, REQUEST),
+        _content(drafted_body(drafted), newline),
+        "---",
+        *(_owned(text, AUDIT_LOG) or [f"## {AUDIT_LOG}"]),
+        "---",
+        *(_owned(text, NOTES) or [f"## {NOTES}"]),
+    ]
+    return (newline * 2).join(parts) + newline
+
+
+def _owned(text: str, name: str) -> list[str]:
+    """Our sections of that name as they stand; a person may have made a second one."""
+    return [
+        text[each.start : markdown.content_end(text, each)]
+        for each in markdown.sections(text)
+        if each.name.lower() == name.lower()
+    ]
+
+
+def with_status(text: str, status: PlanStatus) -> str:
+    """The plan with another status and nothing else changed."""
+    field = _field(text, "Status")
+    if field is None:
+        raise InvalidDocument("the plan's header has no `**Status:**` line")
+    before = text[: field.start]
+    space = "" if before.endswith((" ", "\t")) else " "
+    return before + space + status + text[field.start + len(field.value) :]
+
+
+def with_audit_round(text: str, number: int, date: str, notes: str) -> str:
+    """The plan with one more entry in its audit log; the notes are quoted, so they stay notes."""
+    entry = [f"### Review {number} — {date}", "**Status:** COMPLETE", markdown.quoted(notes)]
+    return markdown.append(text, AUDIT_LOG, "\n\n".join(filter(None, entry)))
+
+
+def next_round(text: str) -> int:
+    """The number of the next entry in the audit log."""
+    log = markdown.body(text, AUDIT_LOG) or ""
+    found = (REVIEW.fullmatch(line.text) for line in markdown.lines(log) if not line.fenced)
+    return max((int(each["number"]) for each in found if each), default=0) + 1
+
+
+def content_hash(text: str) -> str:
+    """What an approval is bound to: changed by every edit but status, audit log and notes."""
+    return hashlib.sha256(approvable(text).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def approvable(text: str) -> str:
+    """The part of a plan that an approval covers, and that agents get to see."""
+    text = markdown.in_newlines(text, "\n")
+    status = _field(text, "Status")
+    if status and status.value in PlanStatus.__members__:
+        text = text[: status.start].rstrip(" \t") + text[status.start + len(status.value) :].lstrip(" \t")
+    # Only the first section of each name is ours; a second one is somebody's edit.
+    for name in (AUDIT_LOG, NOTES):
+        if section := markdown.find(text, name):
+            heading = text[section.start : section.body_start].rstrip("\n")
+            text = text[: section.start] + heading + "\n" + text[section.end :]
+    return text
+
+
+def structural_findings(text: str) -> tuple[Finding, ...]:
+    """What is wrong with a plan's form, found without any agent."""
+    findings = [finding for name in REQUIRED for finding in _section_findings(text, name)]
+    changes = markdown.without_rules(markdown.body(text, "Changes") or "").strip()
+    if EXAMPLE_PATH.search(changes):
+        findings.append(_medium("Changes", "holds `path/to/` example paths instead of real ones"))
+    if not _is_placeholder(changes) and not _names_a_file(text):
+        findings.append(_medium("Changes", "names no file: write each path in backticks"))
+    status = _field(text, "Status")
+    if status and status.value == PlanStatus.CLOSED:
+        findings.append(
+            Finding(severity=Severity.MINOR, title="the plan is closed", location=f"line {status.line}")
+        )
+    return tuple(findings)
+
+
+def _section_findings(text: str, name: str) -> Iterator[Finding]:
+    body = markdown.body(text, name)
+    if body is None:
+        yield Finding(
+            severity=Severity.BLOCKING, title=f"the section `## {name}` is missing", location=f"## {name}"
+        )
+    elif _is_placeholder(markdown.without_rules(body).strip()):
+        yield _medium(name, "is empty or only a placeholder")
+
+
+def _medium(name: str, problem: str) -> Finding:
+    return Finding(severity=Severity.MEDIUM, title=f"`## {name}` {problem}", location=f"## {name}")
+
+
+def _is_placeholder(said: str) -> bool:
+    return len(said) < MIN_SECTION or said.startswith("(") or ITALIC.fullmatch(said) is not None
+
+
+def _names_a_file(text: str) -> bool:
+    changes = markdown.body(text, "Changes") or ""
+    manifest = markdown.body(text, "Change Manifest") or ""
+    shown = (line.text for line in markdown.lines(changes) if not line.fenced)
+    return any(BACKTICKED_FILE.search(line) for line in shown) or MANIFEST_FILE.search(manifest) is not None

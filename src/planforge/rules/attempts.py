@@ -1,0 +1,35 @@
+"""
+Whether an attempt at a step is taken.
+
+Pure: the change and the evidence go in, a reason to refuse comes out. What the
+agent said about its work is not among the inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planforge.kernel.effects import Patch
+from planforge.kernel.evidence import Evidence, Outcome
+
+
+def fault_of_patch(patch: Patch, allowed: Iterable[str]) -> str | None:
+    """Why the change itself cannot be taken, or None."""
+    if not patch.files:
+        return "the agent changed nothing"
+    scope = frozenset(allowed)
+    outside = [path for path in patch.files if path not in scope]
+    if scope and outside:
+        names = ", ".join(f"`{path}`" for path in outside)
+        return f"it changed {names}, which the step does not name"
+    return None
+
+
+def fault_of_evidence(evidence: Evidence) -> str | None:
+    """Why the evidence does not carry the change, or None. Only a pass does."""
+    if evidence.outcome is Outcome.PASS:
+        return None
+    if evidence.outcome is Outcome.FAIL:
+        names = f": {', '.join(evidence.failing)}" if evidence.failing else ""
+        return f"the tests failed ({evidence.reason}{names})"
+    return f"the tests could not tell ({evidence.reason})"
