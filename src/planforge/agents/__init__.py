@@ -1,0 +1,1 @@
+"""Who does the work: the ACP client, agent profiles, and the rehearsal agent."""

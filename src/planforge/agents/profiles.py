@@ -1,0 +1,87 @@
+"""
+How each agent program is started, as data.
+
+A profile is a name, a command that speaks the Agent Client Protocol on its
+standard streams, and an environment. The well-known ones are here; others come
+from `planforge.toml`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Mapping
+
+import msgspec
+
+from planforge.errors import InvalidInput, NoAgent
+
+REHEARSAL = "rehearsal"
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How to start one agent."""
+
+    command: tuple[str, ...] = ()
+    """The program and its arguments; empty for a known agent that only gets another environment."""
+    env: dict[str, str] = {}
+    inherit: tuple[str, ...] = ()
+    """Names of variables of our own environment that the agent gets to see, such as an API key."""
+    install: str = ""
+    """How to get the program, for the message that says it is missing."""
+
+
+KNOWN: dict[str, Profile] = {
+    "claude": Profile(
+        command=("claude-agent-acp",),
+        inherit=("ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR"),
+        install="npm install -g @agentclientprotocol/claude-agent-acp",
+    ),
+    "codex": Profile(
+        command=("codex-acp",),
+        inherit=("OPENAI_API_KEY", "CODEX_HOME"),
+        install="npm install -g @agentclientprotocol/codex-acp",
+    ),
+    "gemini": Profile(
+        command=("gemini", "--acp"),
+        inherit=("GEMINI_API_KEY",),
+        install="npm install -g @google/gemini-cli",
+    ),
+    "opencode": Profile(command=("opencode", "acp"), install="npm install -g opencode-ai"),
+    REHEARSAL: Profile(command=(sys.executable, "-m", "planforge.agents.rehearsal")),
+}
+
+
+def choose(wanted: str, own: Mapping[str, Profile]) -> tuple[str, Profile]:
+    """The profile called `wanted`, or with no name the first real agent that is installed."""
+    profiles = KNOWN | {name: _completed(name, profile) for name, profile in own.items()}
+    if wanted:
+        if wanted not in profiles:
+            raise InvalidInput(f"there is no agent `{wanted}`; known are {_names(profiles)}")
+        profile = profiles[wanted]
+        if shutil.which(profile.command[0]) is None:
+            hint = profile.install or f"put `{profile.command[0]}` on PATH"
+            raise NoAgent(f"agent `{wanted}` needs `{profile.command[0]}`, which is not on PATH", hint)
+        return wanted, profile
+    for name, profile in profiles.items():
+        if name != REHEARSAL and shutil.which(profile.command[0]):
+            return name, profile
+    looked_for = ", ".join(f"`{p.command[0]}`" for name, p in profiles.items() if name != REHEARSAL)
+    raise NoAgent(
+        f"no agent program on PATH; looked for {looked_for}",
+        f"install one, such as `{KNOWN['claude'].install}`, or see it work without one: `planforge demo`",
+    )
+
+
+def _completed(name: str, profile: Profile) -> Profile:
+    if profile.command:
+        return profile
+    if name not in KNOWN:
+        raise InvalidInput(f"agent `{name}` has no `command`")
+    known = KNOWN[name]
+    inherit = profile.inherit or known.inherit
+    return Profile(command=known.command, env=profile.env, inherit=inherit, install=known.install)
+
+
+def _names(profiles: Mapping[str, Profile]) -> str:
+    return ", ".join(f"`{name}`" for name in profiles)
