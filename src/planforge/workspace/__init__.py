@@ -1,0 +1,1 @@
+"""Where work is done: hardened git, worktrees, checks that yield evidence, landing."""
