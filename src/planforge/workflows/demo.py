@@ -1,0 +1,71 @@
+"""
+The whole story in one run: a request, a plan, an approval, the work, the landing.
+
+It is the same `forge` and the same `plan_run` as for any other request. What is
+particular to the demo is a sample repository to work on and somebody who says yes.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from planforge.kernel.effects import AskHuman, Effect, GiveApproval, Tip
+from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
+from planforge.workflows.plan_run import GATE, PlanRunRequest, PlanRunResult, plan_run
+
+YES = "approve"
+
+
+class MakeSample(Effect[Tip], frozen=True, kw_only=True):
+    """Fill the new repository with the sample project and commit it."""
+
+    sample: str
+
+
+class DemoRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What the demo asks for."""
+
+    plan: str
+    run: str
+    path: str
+    title: str
+    request: str
+    today: str
+
+
+class DemoResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How the story ended."""
+
+    forged: ForgeResult
+    ran: PlanRunResult | None
+
+
+async def demo(request: DemoRequest) -> DemoResult:
+    """Tell the story."""
+    base = (await MakeSample(sample="wordcount")).commit
+    forged = await forge(
+        ForgeRequest(
+            plan=request.plan,
+            title=request.title,
+            request=request.request,
+            project="wordcount",
+            today=request.today,
+            base=base,
+        )
+    )
+    question = f"Approve {request.plan} ({forged.reason} after {forged.rounds} rounds)?"
+    reply = await AskHuman(question=question, options=(YES, "reject"))
+    if reply.answer != YES:
+        return DemoResult(forged=forged, ran=None)
+    await GiveApproval(plan=request.plan, gate=GATE, content=forged.content, actor=reply.actor)
+    ran = await plan_run(
+        PlanRunRequest(
+            plan=request.plan,
+            run=request.run,
+            path=request.path,
+            base=base,
+            today=request.today,
+            parallel=True,
+        )
+    )
+    return DemoResult(forged=forged, ran=ran)

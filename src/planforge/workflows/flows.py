@@ -1,0 +1,30 @@
+"""The flows by name, so that a run can be taken up again from what its ledger says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from planforge.kernel.effects import Flow
+from planforge.workflows.demo import DemoRequest, DemoResult, demo
+from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
+from planforge.workflows.plan_run import PlanRunRequest, PlanRunResult, plan_run
+
+Result = ForgeResult | PlanRunResult | DemoResult
+
+
+class Entry(NamedTuple):
+    """A flow, its version, and the type of what it is asked."""
+
+    flow: Callable[[Any], Flow[Result]]
+    request: type[msgspec.Struct]
+    version: int
+
+
+FLOWS: dict[str, Entry] = {
+    "forge": Entry(forge, ForgeRequest, 1),
+    "plan_run": Entry(plan_run, PlanRunRequest, 1),
+    "demo": Entry(demo, DemoRequest, 1),
+}

@@ -1,0 +1,90 @@
+"""
+What agents are asked, in words.
+
+Every task opens with who is asked and about what, so that a recording can be read
+and a rehearsal can tell its scenes apart. An agent gets its role, its task and
+what it needs for that, never the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planforge.documents.phases import Phase
+from planforge.rules.findings import Finding
+
+SAFETY = """\
+Work only inside the current directory. Do not commit, push, or touch git refs, hooks or settings; do not
+delete what you did not make; do not read or write secrets. If something needs that, say so instead."""
+
+PLAN_FORM = """\
+Answer with the plan and nothing else. Begin with the line `# Plan: <title>`, then these sections:
+`## Objective`, `## Scope`, `## Changes`, `## Risks`, `## Testing`. Under `## Changes`, one list item for
+each file: its path in backticks, then what changes in it. Do not write files; your answer is the plan."""
+
+VERDICT_FORM = """\
+Begin your answer with one fenced JSON block:
+{"maxSeverity": "blocking|medium|minor|suggestion|none", "summary": "...",
+ "concerns": [{"title": "...", "severity": "blocking|medium|minor|suggestion"}]}
+Only `blocking` sends the work back: a correctness, security or design fault that must not ship. At most
+three blocking concerns, each with the text or the code that shows it. Change no file."""
+
+
+def draft(plan: str, request: str) -> str:
+    """Ask for a first plan."""
+    head = _head("drafter", plan)
+    return (
+        f"{head}\nRead the code in the current directory and plan this change:\n\n{request}\n\n{PLAN_FORM}\n"
+    )
+
+
+def audit(plan: str, round_number: int, text: str, earlier: Iterable[Finding]) -> str:
+    """Ask whether a plan may be carried out."""
+    head = _head("auditor", plan, f"Round: {round_number}")
+    seen = _findings(earlier)
+    before = f"\nRaised before; do not raise again what the plan now settles:\n{seen}\n" if seen else ""
+    asked = "Audit the plan below against the code in the current directory."
+    return f"{head}\n{asked}\n{before}\n{VERDICT_FORM}\n\n{text}"
+
+
+def revise(plan: str, round_number: int, text: str, findings: Iterable[Finding]) -> str:
+    """Ask for a plan without the faults that were found."""
+    head = _head("reviser", plan, f"Round: {round_number}")
+    asked = "Change the plan below as little as possible so that every blocking finding is settled."
+    return f"{head}\n{asked}\n\n{_findings(findings)}\n\n{PLAN_FORM}\n\n{text}"
+
+
+def implement(plan: str, phase: Phase, *, attempt: int, objective: str, notes: str, problem: str) -> str:
+    """Ask for the change of one phase."""
+    head = _head("developer", plan, f"Step: {phase.id}", f"Attempt: {attempt}")
+    files = "\n".join(f"- `{path}`" for path in phase.files) or "- whatever the change needs"
+    parts = [head, f"Objective of the plan:\n{objective}", f"Change these files and no others:\n{files}"]
+    parts.append(f"What changes:\n{phase.change_spec or phase.title}")
+    if notes:
+        parts.append(f"Found by reading the code before:\n{notes}")
+    if problem:
+        parts.append(f"The attempt before this one was not taken: {problem}")
+    parts.append(f"{SAFETY}\nPlanforge runs the tests itself when you are done. Then say what you did.")
+    return "\n\n".join(parts) + "\n"
+
+
+def read(plan: str, phase: Phase, text: str) -> str:
+    """Ask what the code says about the plan, before it is changed."""
+    head = _head("developer", plan, f"Step: {phase.id}")
+    asked = "Read the code in the current directory and say which files the plan below touches, and how."
+    return f"{head}\n{asked} Change no file.\n\n{text}"
+
+
+def review(plan: str, phase: Phase, text: str) -> str:
+    """Ask whether what landed is what the plan said."""
+    head = _head("auditor", plan, f"Step: {phase.id}")
+    asked = "The current directory holds the finished work. Audit it against the plan below."
+    return f"{head}\n{asked}\n\n{VERDICT_FORM}\n\n{text}"
+
+
+def _head(role: str, plan: str, *more: str) -> str:
+    return "\n".join((f"Role: {role}", f"Plan: {plan}", *more))
+
+
+def _findings(findings: Iterable[Finding]) -> str:
+    return "\n".join(f"- {finding.severity.value}: {finding.title}" for finding in findings)

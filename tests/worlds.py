@@ -1,0 +1,209 @@
+"""
+A world for flows: it answers every effect the way real performers would, from a few lists.
+
+Agents say what they are told to say; commits, trees and branches are names; the
+check passes for the trees it is told to pass. Nothing here does anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from planforge.documents.plan import content_hash
+from planforge.errors import AgentFailed, CannotPerform
+from planforge.kernel import effects
+from planforge.kernel.effects import AgentAnswer, Effect
+from planforge.kernel.evidence import Counts, Evidence, Outcome
+
+PLAN = """\
+# Plan: Rate limits
+
+## Objective
+
+Callers must not be able to flood the service with requests.
+
+## Scope
+
+The gateway and nothing else.
+
+## Changes
+
+- `gateway/limit.py` — a token bucket for each caller.
+- `tests/test_limit.py` — tests of the bucket.
+- `gateway/clock.py` — a clock that tests can set.
+- `tests/test_clock.py` — tests of the clock.
+
+## Risks
+
+A clock that jumps back must not stop all callers.
+
+## Testing
+
+Run the unit tests; each new module has its own.
+"""
+
+BLOCKING = (
+    '```json\n{"maxSeverity": "blocking", "concerns": [{"title": "no clock", "severity": "blocking"}]}\n```'
+)
+MEDIUM = (
+    '```json\n{"maxSeverity": "medium", "concerns": [{"title": "no metrics", "severity": "medium"}]}\n```'
+)
+CLEAN = '```json\n{"maxSeverity": "none", "concerns": []}\n```'
+
+BASE = "base"
+
+
+class World:
+    """Answers effects. `says` lists what each role says, in turn; the last one is said from then on."""
+
+    def __init__(self, **says: Sequence[str | CannotPerform]) -> None:
+        self.says = {role: list(said) for role, said in says.items()}
+        self.prompts: list[tuple[str, str]] = []
+        self.text = ""
+        self.edits: dict[int, str] = {}
+        """What somebody makes of the plan file before it is read for the n-th time."""
+        self.reads = 0
+        self.approved: set[str] = set()
+        self.landed: tuple[effects.LandedStep, ...] = ()
+        self.tip = BASE
+        self.moves: list[str] = []
+        """Where somebody else moves the branch, one move for each landing that is tried."""
+        self.conflicts: tuple[str, ...] = ()
+        self.changed: dict[str, tuple[str, ...]] = {}
+        """The files an agent changes, by step; by default those of the step."""
+        self.outcomes: list[Outcome] = []
+        """How the checks end, in turn; then they pass."""
+        self.commits = 0
+
+    def __call__(self, effect: Effect[Any]) -> object:
+        """Answer one effect."""
+        answer: object = getattr(self, f"on_{type(effect).__name__}")(effect)
+        return answer
+
+    def on_RunAgent(self, effect: effects.RunAgent) -> object:  # noqa: N802
+        self.prompts.append((effect.role, effect.prompt))
+        said = self.says.get(effect.role, ["done"])
+        answer = said.pop(0) if len(said) > 1 else said[0]
+        if isinstance(answer, CannotPerform):
+            return answer
+        return AgentAnswer(agent="scripted", text=answer, stop_reason="end_turn", tool_calls=0, usage=None)
+
+    def on_WritePlan(self, effect: effects.WritePlan) -> object:  # noqa: N802
+        self.text = effect.text
+        return effects.PlanText(text=effect.text, object=f"object-{len(effect.text)}")
+
+    def on_ReadPlan(self, effect: effects.ReadPlan) -> object:  # noqa: N802
+        self.reads += 1
+        self.text = self.edits.get(self.reads, self.text)
+        return effects.PlanText(text=self.text, object="object")
+
+    def on_TakeApproval(self, effect: effects.TakeApproval) -> object:  # noqa: N802
+        if effect.content not in self.approved:
+            return CannotPerform("not approved")
+        self.approved.remove(effect.content)
+        return effects.Approval(actor="ada", content=effect.content)
+
+    def on_GiveApproval(self, effect: effects.GiveApproval) -> object:  # noqa: N802
+        self.approved.add(effect.content)
+        return effects.Approval(actor=effect.actor, content=effect.content)
+
+    def on_ReadProgress(self, effect: effects.ReadProgress) -> object:  # noqa: N802
+        del effect
+        return effects.Progress(landed=self.landed)
+
+    def on_OpenWorktree(self, effect: effects.OpenWorktree) -> object:  # noqa: N802
+        return effects.Checkout(commit=effect.commit, tree=f"tree of {effect.commit}")
+
+    def on_OpenBranch(self, effect: effects.OpenBranch) -> object:  # noqa: N802
+        del effect
+        return effects.Tip(commit=self.tip)
+
+    def on_Commit(self, effect: effects.Commit) -> object:  # noqa: N802
+        files = self.changed.get(effect.step, FILES.get(effect.step, ()))
+        return self._patch(effect.parent, files)
+
+    def on_Rebase(self, effect: effects.Rebase) -> object:  # noqa: N802
+        patch = self._patch(effect.onto, FILES.get(effect.step, ()))
+        if not self.conflicts:
+            return patch
+        return effects.Patch(
+            commit=effect.commit,
+            tree="tree",
+            parent=effect.onto,
+            files=patch.files,
+            changed_lines=1,
+            conflicts=self.conflicts,
+        )
+
+    def _patch(self, parent: str, files: tuple[str, ...]) -> effects.Patch:
+        self.commits += 1
+        name = f"commit-{self.commits}"
+        return effects.Patch(
+            commit=name, tree=f"tree of {name}", parent=parent, files=files, changed_lines=10 * len(files)
+        )
+
+    def on_RunCheck(self, effect: effects.RunCheck) -> object:  # noqa: N802
+        outcome = self.outcomes.pop(0) if self.outcomes else Outcome.PASS
+        return evidence(outcome, tree=effect.tree)
+
+    def on_Land(self, effect: effects.Land) -> object:  # noqa: N802
+        if self.moves:
+            self.tip = self.moves.pop(0)
+        if self.tip != effect.expected:
+            return effects.Landing(landed=False, tip=self.tip)
+        self.tip = effect.commit
+        return effects.Landing(landed=True, tip=self.tip)
+
+    def on_AskHuman(self, effect: effects.AskHuman) -> object:  # noqa: N802
+        return effects.Reply(answer=effect.options[0], actor="ada")
+
+    def on_MakeSample(self, effect: Effect[Any]) -> object:  # noqa: N802
+        del effect
+        return effects.Tip(commit=BASE)
+
+    def on_MarkPlan(self, effect: effects.MarkPlan) -> None:  # noqa: N802
+        """Nothing to answer."""
+
+    def on_WritePhases(self, effect: effects.WritePhases) -> None:  # noqa: N802
+        """Nothing to answer."""
+
+    def on_CloseWorktree(self, effect: effects.CloseWorktree) -> None:  # noqa: N802
+        """Nothing to answer."""
+
+
+FILES = {
+    "phase-1": ("gateway/limit.py", "tests/test_limit.py"),
+    "phase-2": ("gateway/clock.py", "tests/test_clock.py"),
+}
+
+
+def evidence(outcome: Outcome, *, tree: str = "tree") -> Evidence:
+    """Evidence of ten tests, one of which fails if the outcome is a failure."""
+    failed = int(outcome is Outcome.FAIL)
+    counts = Counts(total=10, passed=10 - failed, failed=failed, skipped=0)
+    return Evidence(
+        check="tests",
+        outcome=outcome,
+        reason=f"as told: {outcome.value}",
+        command=("test",),
+        exit_code=failed,
+        counts=None if outcome is Outcome.CANNOT_TELL else counts,
+        failing=("test_one",) if failed else (),
+        commit="commit",
+        tree=tree,
+        output="object",
+        seconds=0.1,
+    )
+
+
+def approved(world: World, text: str) -> World:
+    """The world with `text` as its plan, approved."""
+    world.text = text
+    world.approved.add(content_hash(text))
+    return world
+
+
+def failing_agent(message: str = "agent `x` gave an empty answer") -> AgentFailed:
+    """What an agent that gives no proper answer looks like to a flow."""
+    return AgentFailed(message)
