@@ -1,0 +1,217 @@
+"""
+Wires performers to effects. Nothing else does.
+
+Each performer asks reality first where an earlier try of the same effect left no
+outcome: a commit is made the same again, a landing is found done, an agent starts
+over in a clean worktree while what its interrupted predecessor left is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from planforge.agents import acp
+from planforge.agents.profiles import Profile, choose
+from planforge.app import approvals, demo, plans
+from planforge.app.project import Project
+from planforge.errors import AgentFailed, NeedsPerson, PlanEdited
+from planforge.kernel import effects
+from planforge.kernel.driver import Call, Performers
+from planforge.kernel.effects import Access
+from planforge.kernel.events import PatchApplied
+from planforge.kernel.evidence import Evidence
+from planforge.kernel.objects import address, write_atomically
+from planforge.workflows.demo import MakeSample
+from planforge.workspace import checks, landing, processes
+from planforge.workspace.worktrees import Worktrees
+
+
+def performers(project: Project, run: str, flow: str) -> Performers:
+    """Who does what for one run."""
+    worker = Worker(project, run)
+    table: dict[Any, Callable[[Any, Call], Awaitable[object]]] = {
+        effects.RunAgent: worker.run_agent,
+        effects.AskHuman: worker.ask_human,
+        effects.GiveApproval: worker.give_approval,
+        effects.TakeApproval: worker.take_approval,
+        effects.ReadPlan: worker.read_plan,
+        effects.WritePlan: worker.write_plan,
+        effects.MarkPlan: worker.mark_plan,
+        effects.WritePhases: worker.write_phases,
+        effects.ReadProgress: worker.read_progress,
+        effects.OpenWorktree: worker.open_worktree,
+        effects.CloseWorktree: worker.close_worktree,
+        effects.OpenBranch: worker.open_branch,
+        effects.Commit: worker.commit,
+        effects.Rebase: worker.rebase,
+        effects.RunCheck: worker.run_check,
+        effects.Land: worker.land,
+    }
+    if flow == "demo":
+        stage = demo.Stage(project)
+        table |= {MakeSample: stage.make_sample, effects.AskHuman: stage.approve}
+    return table
+
+
+class Worker:
+    """Performs the effects of one run."""
+
+    def __init__(self, project: Project, run: str) -> None:
+        self._project = project
+        self._run = run
+        self._worktrees = Worktrees(project.git, project.state, run)
+
+    # Agents and people
+
+    async def run_agent(self, effect: effects.RunAgent, call: Call) -> effects.AgentAnswer:
+        """Ask the agent that plays the role; one that only reads must leave its worktree as it was."""
+        settings = self._project.settings.agents
+        name, profile = choose(settings.of(effect.role), settings.profiles)
+        cwd = self._worktrees.path(effect.worktree)
+        if call.resumed or not cwd.exists():
+            await asyncio.to_thread(self._worktrees.open, effect.worktree, effect.base)
+        answer = await acp.ask(
+            name, profile, effect, cwd=cwd, seconds=settings.seconds, launch=self._launch, end=processes.end
+        )
+        if effect.access is Access.READ:
+            await asyncio.to_thread(self._require_unchanged, name, effect)
+        return answer
+
+    async def _launch(self, profile: Profile, cwd: Path) -> asyncio.subprocess.Process:
+        pipe = asyncio.subprocess.PIPE
+        extra = {name: os.environ[name] for name in profile.inherit if name in os.environ}
+        extra |= {
+            key: value.replace("${root}", str(self._project.root)) for key, value in profile.env.items()
+        }
+        return await processes.start(
+            profile.command, cwd=cwd, extra=extra, stdin=pipe, stderr=pipe, limit=acp.LINE_LIMIT
+        )
+
+    def _require_unchanged(self, name: str, effect: effects.RunAgent) -> None:
+        tree = self._worktrees.tree(effect.worktree)
+        if tree != self._project.git.tree_of(effect.base):
+            self._worktrees.open(effect.worktree, effect.base)
+            raise AgentFailed(f"agent `{name}` changed files although a {effect.role} only reads")
+
+    async def ask_human(self, effect: effects.AskHuman, call: Call) -> effects.Reply:
+        """Nobody is at hand here: the run waits."""
+        raise NeedsPerson(effect.question, f"then run `planforge resume {call.run}`")
+
+    async def give_approval(self, effect: effects.GiveApproval, call: Call) -> effects.Approval:
+        """Record the yes that a person gave in this run."""
+        del call
+        return approvals.give(self._project, effect.plan, effect.gate, effect.content, effect.actor)
+
+    async def take_approval(self, effect: effects.TakeApproval, call: Call) -> effects.Approval:
+        """Use up the approval for this run."""
+        return approvals.take(self._project, effect.plan, effect.gate, effect.content, call.run)
+
+    # Documents
+
+    async def read_plan(self, effect: effects.ReadPlan, call: Call) -> effects.PlanText:
+        """Read the file and keep what it said."""
+        del call
+        text = plans.text(self._project, plans.row(self._project, effect.plan))
+        return effects.PlanText(text=text, object=self._project.ledger.objects.put(text.encode()))
+
+    async def write_plan(self, effect: effects.WritePlan, call: Call) -> effects.PlanText:
+        """Write the file, unless what is there is neither what we left nor what we are to write."""
+        del call
+        content = effect.text.encode()
+        path = self._project.root / plans.row(self._project, effect.plan).path
+        found = address(path.read_bytes()) if path.exists() else None
+        if found not in (effect.replaces, address(content)):
+            what = "was edited" if found else "was removed"
+            raise PlanEdited(f"`{path.name}` {what} while Planforge was working on it; it is left as it is")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+        return effects.PlanText(text=effect.text, object=self._project.ledger.objects.put(content))
+
+    async def mark_plan(self, effect: effects.MarkPlan, call: Call) -> None:
+        """Write the status line."""
+        del call
+        plans.mark(self._project, effect.plan, effect.status)
+
+    async def write_phases(self, effect: effects.WritePhases, call: Call) -> None:
+        """Write the phases file beside the plan."""
+        del call
+        plan = self._project.root / plans.row(self._project, effect.plan).path
+        write_atomically(plan.with_name(f"{effect.plan}-phases.md"), effect.text.encode())
+
+    async def read_progress(self, effect: effects.ReadProgress, call: Call) -> effects.Progress:
+        """Which steps landed under this content and are on the branch still."""
+        del call
+        return progress(self._project, effect.plan, effect.content)
+
+    # Worktrees, commits, checks, landing
+
+    async def open_worktree(self, effect: effects.OpenWorktree, call: Call) -> effects.Checkout:
+        """Make it, or make it anew."""
+        del call
+        return await asyncio.to_thread(self._worktrees.open, effect.name, effect.commit)
+
+    async def close_worktree(self, effect: effects.CloseWorktree, call: Call) -> None:
+        """Remove it; all right if it is gone."""
+        del call
+        await asyncio.to_thread(self._worktrees.close, effect.name)
+
+    async def open_branch(self, effect: effects.OpenBranch, call: Call) -> effects.Tip:
+        """Make it unless it exists."""
+        del call
+        return await asyncio.to_thread(landing.open_branch, self._project.git, effect.branch, effect.commit)
+
+    async def commit(self, effect: effects.Commit, call: Call) -> effects.Patch:
+        """Commit the worktree. Dated by the intent, so that a second try makes the very same commit."""
+        return await asyncio.to_thread(
+            self._worktrees.commit,
+            effect.worktree,
+            effect.parent,
+            effect.message,
+            f"{effect.step}-{effect.attempt}",
+            call.intended_at,
+        )
+
+    async def rebase(self, effect: effects.Rebase, call: Call) -> effects.Patch:
+        """Carry the change over to another commit, dated likewise."""
+        label = f"{effect.step}-{effect.attempt}.onto-{effect.onto[:12]}"
+        return await asyncio.to_thread(
+            self._worktrees.rebase, effect.commit, effect.onto, label, call.intended_at
+        )
+
+    async def run_check(self, effect: effects.RunCheck, call: Call) -> Evidence:
+        """Run the project's check where nobody has worked."""
+        del call
+        checkout = await asyncio.to_thread(self._worktrees.make_fresh, effect.commit)
+        try:
+            check, objects = self._project.settings.check, self._project.ledger.objects
+            return await checks.run(check, checkout, effect.commit, effect.tree, objects)
+        finally:
+            await asyncio.to_thread(self._worktrees.discard, checkout)
+
+    async def land(self, effect: effects.Land, call: Call) -> effects.Landing:
+        """Move the branch, if it is where it should be."""
+        del call
+        return await asyncio.to_thread(
+            landing.land, self._project.git, effect.branch, effect.commit, effect.expected
+        )
+
+
+def progress(project: Project, plan: str, content: str) -> effects.Progress:
+    """The steps of `content` that earlier runs landed and that are still on the branch."""
+    found = {}
+    runs = project.ledger.query("SELECT run FROM runs WHERE subject = ?", plan)
+    for (run,) in list(runs):
+        for recorded in project.ledger.stream(run):
+            event = recorded.event
+            if isinstance(event, PatchApplied) and (event.plan, event.content) == (plan, content):
+                found[event.step] = event
+    landed = (
+        effects.LandedStep(step=step, scope=event.scope)
+        for step, event in found.items()
+        if landing.holds(project.git, event.branch, event.commit)
+    )
+    return effects.Progress(landed=tuple(landed))

@@ -1,0 +1,104 @@
+"""
+The demo: a new repository, the whole story in it, and nothing outside it.
+
+The run is recorded before the sample project is made, so that a demo which was
+killed at any moment can be taken up again with `planforge resume`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planforge.app import runs, story
+from planforge.app.project import Project
+from planforge.errors import InvalidInput, NotFound
+from planforge.kernel.effects import AskHuman, Reply, Tip
+from planforge.kernel.events import PlanCreated
+from planforge.kernel.objects import write_atomically
+
+if TYPE_CHECKING:
+    from planforge.kernel.driver import Call
+    from planforge.workflows.demo import MakeSample
+
+DIRECTORY = "planforge-demo"
+SCRIPT = "rehearsal.json"
+VISITOR = "Demo Visitor (rehearsed)"
+PLAN_FILE = "docs/plans/plan-001-common-words-and-reading-time.md"
+
+
+def begin(directory: Path | None, *, pace: float) -> tuple[Project, str]:
+    """Make the new repository and record the run; nothing is played yet."""
+    from planforge.app.work import today
+    from planforge.workflows.demo import DemoRequest
+
+    place = _new_directory(directory)
+    _git_init(place)
+    project = Project.create(place)
+    write_atomically(project.state / SCRIPT, story.script(pace).encode())
+    created = PlanCreated(plan="plan-001", title=story.TITLE, request=story.REQUEST, path=PLAN_FILE)
+
+    def asked(run: str) -> DemoRequest:
+        return DemoRequest(
+            plan=created.plan,
+            run=run,
+            path=PLAN_FILE,
+            title=story.TITLE,
+            request=story.REQUEST,
+            today=today(),
+        )
+
+    return project, runs.begin(project, "demo", created.plan, asked, created)
+
+
+def _new_directory(wanted: Path | None) -> Path:
+    place = wanted or _free_name()
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        hint = (
+            f"run `planforge resume` in `{place}` if a demo was interrupted there, or name another directory"
+        )
+        raise InvalidInput(f"`{place}` is there already and not empty", hint)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotFound(f"cannot make `{place}`: {error.strerror}") from error
+    return place.resolve()
+
+
+def _free_name() -> Path:
+    number = 1
+    while (place := Path.cwd() / (DIRECTORY if number == 1 else f"{DIRECTORY}-{number}")).exists():
+        number += 1
+    return place
+
+
+def _git_init(place: Path) -> None:
+    from planforge.workspace.git import Git
+
+    Git(place / ".git", place).run("init", "--quiet", "--initial-branch=main", str(place), work_tree=place)
+
+
+class Stage:
+    """Performs what only the demo asks for."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    async def make_sample(self, effect: MakeSample, call: Call) -> Tip:
+        """Write the sample project and commit it. Done twice, it makes the same commit."""
+        del effect
+        git, root = self._project.git, self._project.root
+        for name, text in story.FILES.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, text.encode())
+        git.run("add", "--", *story.FILES, work_tree=root)
+        tree = git.line("write-tree", work_tree=root)
+        commit = git.commit_tree(tree, [], "A sample project\n", call.intended_at)
+        git.move_ref("refs/heads/main", commit, git.ref("refs/heads/main"))
+        return Tip(commit=commit)
+
+    async def approve(self, effect: AskHuman, call: Call) -> Reply:
+        """The person of the demo says yes."""
+        del call
+        return Reply(answer=effect.options[0], actor=VISITOR)

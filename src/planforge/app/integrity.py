@@ -1,0 +1,57 @@
+"""Whether the ledger is what was written, and its tables what follows from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from planforge.errors import LedgerUnreadable
+from planforge.kernel.events import Event, Payload
+from planforge.kernel.ledger import Fault
+
+if TYPE_CHECKING:
+    from planforge.app.project import Project
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """What was looked at and what was wrong."""
+
+    schema_version: int = 1
+    intact: bool
+    events: int
+    objects: int
+    faults: tuple[Fault, ...]
+
+
+def verify(project: Project) -> Verification:
+    """Check the chain, then every object that an event refers to."""
+    ledger = project.ledger
+    faults = list(ledger.faults())
+    seen: set[str] = set()
+    if not faults:
+        for recorded in ledger.since():
+            for name in _objects(recorded.event):
+                if name in seen:
+                    continue
+                seen.add(name)
+                try:
+                    ledger.objects.get(name)
+                except LedgerUnreadable as error:
+                    place = {"seq": recorded.seq, "stream": recorded.stream, "kind": recorded.kind}
+                    faults.append(Fault(**place, problem=error.message))  # type: ignore[arg-type]
+    return Verification(intact=not faults, events=ledger.head(), objects=len(seen), faults=tuple(faults))
+
+
+def _objects(event: Event) -> list[str]:
+    """The addresses of all objects that an event refers to."""
+    found = []
+    for field in msgspec.structs.fields(event):
+        value = getattr(event, field.name)
+        if isinstance(value, Payload) and value.object:
+            found.append(value.object)
+        elif field.name == "object" and value:
+            found.append(value)
+        elif field.name == "evidence":
+            found.append(value.output)
+    return found

@@ -1,0 +1,66 @@
+"""One screen: what there is, what waits for a person, what to type next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from planforge.app import plans, runs
+from planforge.app.plans import PlanRow, StepRow
+from planforge.app.runs import RunRow
+
+if TYPE_CHECKING:
+    from planforge.app.project import Project
+
+SHOWN_RUNS = 10
+"""How many ended runs the screen shows; the unfinished ones are all there."""
+
+
+class PlanStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan and how far its steps have come."""
+
+    plan: PlanRow
+    steps: tuple[StepRow, ...]
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a project."""
+
+    schema_version: int = 1
+    root: str
+    events: int
+    runs: tuple[RunRow, ...]
+    plans: tuple[PlanStatus, ...]
+    next: tuple[str, ...]
+    """Commands that make sense now, the most urgent first."""
+
+
+def overview(project: Project) -> Overview:
+    """The state of `project` as the ledger has it."""
+    every = runs.rows(project)
+    ended = [run for run in every if not run.unfinished]
+    shown = [run for run in every if run.unfinished or run in ended[-SHOWN_RUNS:]]
+    listed = tuple(PlanStatus(plan=row, steps=plans.steps(project, row.plan)) for row in plans.rows(project))
+    return Overview(
+        root=str(project.root),
+        events=project.ledger.head(),
+        runs=tuple(shown),
+        plans=listed,
+        next=tuple(_next(every, [item.plan for item in listed])),
+    )
+
+
+def _next(every: list[RunRow], listed: list[PlanRow]) -> list[str]:
+    commands = [f"planforge resume {run.run}" for run in every if run.status in ("interrupted", "waiting")]
+    busy = {run.subject for run in every if run.unfinished}
+    for plan in listed:
+        if plan.plan in busy:
+            continue
+        if plan.status == "REVIEW":
+            commands += [f"planforge plan show {plan.plan}", f"planforge plan approve {plan.plan}"]
+        elif plan.status == "APPROVED":
+            commands.append(f"planforge plan run {plan.plan}")
+        elif plan.status == "DONE" and plan is listed[-1]:
+            commands.append(f"git log {plan.branch}")
+    return commands or ['planforge forge "what you want"']

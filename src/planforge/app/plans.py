@@ -1,0 +1,145 @@
+"""Plans as the ledger and the files have them: lists, pages, phases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from planforge.errors import NotFound
+
+if TYPE_CHECKING:
+    from planforge.app.project import Project
+    from planforge.documents.phases import Phase
+
+COLUMNS = "plan, title, status, path, content, object, rounds, branch, landed, updated_at"
+
+
+class PlanRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the list of plans."""
+
+    plan: str
+    title: str
+    status: str
+    path: str
+    content: str
+    object: str
+    rounds: int
+    branch: str
+    landed: str
+    updated_at: str
+
+
+class StepRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A step as far as it has come."""
+
+    step: str
+    title: str
+    kind: str
+    status: str
+    attempts: int
+    landed: str
+    score: int | None
+    reason: str
+
+
+class PlanView(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about one plan on one page."""
+
+    plan: PlanRow
+    text: str
+    edited: bool
+    """The file on disk is not what Planforge last wrote or what was last approved."""
+    approved_by: str
+    """Whose approval of exactly this content is still unused; empty if nobody's."""
+    steps: tuple[StepRow, ...]
+
+
+def rows(project: Project) -> list[PlanRow]:
+    """All plans, oldest first."""
+    found = project.ledger.query(f"SELECT {COLUMNS} FROM plans ORDER BY plan")  # noqa: S608
+    return [PlanRow(**dict(zip(COLUMNS.split(", "), row, strict=True))) for row in found]
+
+
+def row(project: Project, name: str) -> PlanRow:
+    """The plan that `name` means: `plan-007`, `plan-7` or `7`."""
+    from planforge.documents.plan import parse_plan_id
+
+    plan = parse_plan_id(name)
+    query = f"SELECT {COLUMNS} FROM plans WHERE plan = ?"  # noqa: S608
+    for found in project.ledger.query(query, plan):
+        return PlanRow(**dict(zip(COLUMNS.split(", "), found, strict=True)))
+    raise NotFound(f"there is no `{plan}` here", "see `planforge plan list`")
+
+
+def steps(project: Project, plan: str) -> tuple[StepRow, ...]:
+    """The steps of the plan's latest run, in order."""
+    columns = "step, title, kind, status, attempts, landed, score, reason"
+    query = f"SELECT {columns} FROM steps WHERE plan = ? ORDER BY ordinal"  # noqa: S608
+    found = project.ledger.query(query, plan)
+    return tuple(StepRow(**dict(zip(columns.split(", "), row, strict=True))) for row in found)
+
+
+def text(project: Project, plan: PlanRow) -> str:
+    """The plan file as it is on disk now."""
+    path = project.root / plan.path
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        if not plan.object:
+            raise _never_written(plan) from None
+        hint = f"its last text is on record: `planforge plan show {plan.plan} --recorded`"
+        raise NotFound(f"`{plan.path}` is gone", hint) from None
+
+
+def view(project: Project, name: str) -> PlanView:
+    """The plan that `name` means, in full."""
+    from planforge.app import approvals
+    from planforge.documents.plan import content_hash
+
+    plan = row(project, name)
+    on_disk = text(project, plan)
+    content = content_hash(on_disk)
+    approval = approvals.unused(project, plan.plan, approvals.PLAN_GATE, content)
+    return PlanView(
+        plan=plan,
+        text=on_disk,
+        edited=bool(plan.content) and content != plan.content,
+        approved_by=approval.actor if approval else "",
+        steps=steps(project, plan.plan),
+    )
+
+
+def recorded_text(project: Project, name: str) -> str:
+    """The plan's text as Planforge last wrote it, whatever became of the file."""
+    plan = row(project, name)
+    if not plan.object:
+        raise _never_written(plan)
+    return project.ledger.objects.get(plan.object).decode()
+
+
+def _never_written(plan: PlanRow) -> NotFound:
+    return NotFound(f"`{plan.plan}` has no text: no draft of it was finished", "run `planforge forge` again")
+
+
+def phases(project: Project, name: str, *, parallel: bool) -> tuple[Phase, ...]:
+    """What the plan would be split into."""
+    from planforge.documents.phases import decompose
+
+    plan = row(project, name)
+    return decompose(text(project, plan), max_files=project.settings.run.max_files, parallel=parallel)
+
+
+def mark(project: Project, plan: str, status: str) -> None:
+    """Write the status into the plan file, changing nothing else in it."""
+    from planforge.documents.plan import PlanStatus, with_status
+    from planforge.kernel.objects import write_atomically
+
+    found = row(project, plan)
+    path: Path = project.root / found.path
+    if path.exists():
+        before = text(project, found)
+        after = with_status(before, PlanStatus(status))
+        if after != before:
+            write_atomically(path, after.encode())

@@ -1,0 +1,210 @@
+"""
+Starting runs, driving them to their end, and taking them up again.
+
+A run belongs to the process that holds its lock. When that process dies, the run
+is interrupted: everything it had finished is in the ledger, and `resume` goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from planforge.errors import CannotPerform, Conflict, Interrupted, NeedsPerson, NotFound, RefusedByGate
+from planforge.kernel.events import Event, Payload, PlanCreated, Recorded, RunEnded, RunParked, RunStarted
+from planforge.kernel.ledger import Write
+from planforge.kernel.locks import held, is_held
+
+if TYPE_CHECKING:
+    from planforge.app.project import Project
+    from planforge.workflows.flows import Result
+
+Observer = Callable[[Recorded], None]
+
+
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the list of runs."""
+
+    run: str
+    flow: str
+    subject: str
+    status: str
+    """running, waiting, interrupted, done or failed"""
+    reason: str
+    started_at: str
+    updated_at: str
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is something left to do."""
+        return self.status in ("running", "waiting", "interrupted")
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended."""
+
+    run: str
+    succeeded: bool
+    reason: str
+    exit_code: int
+
+
+def rows(project: Project, *, unfinished: bool = False) -> list[RunRow]:
+    """All runs, oldest first. One that nobody drives although it is not finished is interrupted."""
+    columns = "run, flow, subject, status, reason, started_at, updated_at"
+    where = "WHERE status IN ('running', 'waiting')" if unfinished else ""
+    query = f"SELECT {columns} FROM runs {where} ORDER BY run"  # noqa: S608
+    found = []
+    for values in project.ledger.query(query):
+        run = RunRow(**dict(zip(columns.split(", "), values, strict=True)))
+        if run.status == "running" and not is_held(project.lock(run.run)):
+            run = msgspec.structs.replace(run, status="interrupted")
+        found.append(run)
+    return found
+
+
+def begin(
+    project: Project, flow: str, subject: str, request: Callable[[str], msgspec.Struct], *also: PlanCreated
+) -> str:
+    """Record that a flow was asked for, with the plan it creates if any, and give the run its name."""
+    from planforge.kernel.payloads import encode, pack
+    from planforge.workflows.flows import FLOWS
+
+    while True:
+        (count,) = next(project.ledger.query("SELECT count(*) FROM runs"))
+        run = f"run-{count + 1:03d}"
+        body: Payload = pack(project.ledger, encode(request(run)))
+        started = RunStarted(
+            run=run, flow=flow, flow_version=FLOWS[flow].version, subject=subject, request=body
+        )
+        try:
+            writes = [Write(run, 0, [started]), *(Write(plan.plan, 0, [plan]) for plan in also)]
+            project.ledger.append_all(writes)
+        except Conflict:
+            if any(project.ledger.version(plan.plan) for plan in also):
+                raise
+            continue  # another process took this number; the next one is ours
+        return run
+
+
+def drive(project: Project, run: str, observer: Observer) -> Ended:
+    """Drive a run to its end, as the only process that does."""
+    import asyncio
+    import signal
+
+    with held(project.lock(run), f"`{run}`"):
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        project.ledger.listeners.append(observer)
+        try:
+            return asyncio.run(_drive(project, run))
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"`{run}` was stopped; nothing is lost", f"run `planforge resume {run}`"
+            ) from None
+        finally:
+            project.ledger.listeners.remove(observer)
+            signal.signal(signal.SIGTERM, before)
+
+
+async def _drive(project: Project, run: str) -> Ended:
+    from planforge.app.compose import performers
+    from planforge.kernel.driver import Driver
+    from planforge.kernel.payloads import unpack
+    from planforge.workflows.flows import FLOWS
+    from planforge.workspace.worktrees import Worktrees
+
+    started = _started(project, run)
+    entry = FLOWS[started.flow]
+    request = msgspec.json.decode(unpack(project.ledger, started.request), type=entry.request)
+    worktrees = Worktrees(project.git, project.state, run)
+    worktrees.discard_checks()
+    driver = Driver(project.ledger, run, performers(project, run, started.flow))
+    try:
+        result = await driver.drive(entry.flow(request))
+    except NeedsPerson as error:
+        driver.record(RunParked(run=run, reason=error.message))
+        raise
+    except (CannotPerform, RefusedByGate) as error:
+        # These end a run for good. After any other error it is interrupted and can be resumed.
+        ended = Ended(run=run, succeeded=False, reason=error.message, exit_code=error.exit_code)
+    else:
+        ended = _judge(run, result)
+    worktrees.sweep()
+    driver.record(
+        RunEnded(run=run, succeeded=ended.succeeded, reason=ended.reason, exit_code=ended.exit_code)
+    )
+    return ended
+
+
+def _judge(run: str, result: Result) -> Ended:
+    """What a flow's result means for the person who started it."""
+    from planforge.workflows.demo import DemoResult
+    from planforge.workflows.forge import ForgeResult
+    from planforge.workflows.plan_run import PlanRunResult
+
+    match result:
+        case ForgeResult(clean=clean, reason=reason):
+            exit_code = 0 if clean else NeedsPerson.exit_code
+            return Ended(run=run, succeeded=clean, reason=reason, exit_code=exit_code)
+        case PlanRunResult(done=done, reason=reason, voided=voided):
+            exit_code = 0 if done else RefusedByGate.exit_code if voided else 1
+            return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
+        case DemoResult(ran=PlanRunResult() as ran):
+            return _judge(run, ran)
+        case DemoResult():
+            reason, exit_code = "the plan was not approved", RefusedByGate.exit_code
+            return Ended(run=run, succeeded=False, reason=reason, exit_code=exit_code)
+
+
+def _started(project: Project, run: str) -> RunStarted:
+    for recorded in project.ledger.stream(run):
+        if isinstance(recorded.event, RunStarted):
+            return recorded.event
+    raise NotFound(f"there is no `{run}` here", "see `planforge status`")
+
+
+def cancel(project: Project, run: str, *, reason: str, actor: str) -> Ended:
+    """End a run that nobody drives, for good. What its agents left is archived; what landed stays."""
+    from planforge.app import plans
+    from planforge.kernel.events import PlanEnded
+    from planforge.workspace.worktrees import Worktrees
+
+    found = next((row for row in rows(project) if row.run == run), None)
+    if found is None:
+        raise NotFound(f"there is no `{run}` here", "see `planforge status`")
+    if not found.unfinished:
+        raise RefusedByGate(f"`{run}` has ended already ({found.status})")
+    said = f"cancelled by {actor}: {reason}"
+    with held(project.lock(run), f"`{run}`"):
+        Worktrees(project.git, project.state, run).sweep()
+        ending: list[Event] = [RunEnded(run=run, succeeded=False, reason=said, exit_code=1)]
+        query = "SELECT branch, landed FROM plans WHERE plan = ? AND status IN ('IMPLEMENTING', 'AUDITING')"
+        for branch, landed in project.ledger.query(query, found.subject):
+            ended = PlanEnded(
+                plan=found.subject, run=run, succeeded=False, reason=said, branch=branch, commit=landed
+            )
+            ending.insert(0, ended)
+        project.ledger.append(run, ending, expected=project.ledger.version(run))
+        if len(ending) > 1:
+            plans.mark(project, found.subject, "REVIEW")
+    return Ended(run=run, succeeded=False, reason=said, exit_code=1)
+
+
+def to_resume(project: Project, run: str | None) -> list[str]:
+    """The runs that `planforge resume` would go on with."""
+    if run is not None:
+        found = [row for row in rows(project) if row.run == run]
+        if not found:
+            raise NotFound(f"there is no `{run}` here", "see `planforge status`")
+        return [row.run for row in found if row.unfinished]
+    return [row.run for row in rows(project, unfinished=True) if row.status == "interrupted"]
+
+
+def events(project: Project, run: str) -> list[Event]:
+    """Everything that happened in a run, and to the plan it is about, in order."""
+    subject = _started(project, run).subject
+    streams = [run] + ([subject] if subject else [])
+    recorded = [item for stream in streams for item in project.ledger.stream(stream)]
+    return [item.event for item in sorted(recorded, key=lambda item: item.seq)]

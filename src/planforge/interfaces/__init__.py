@@ -1,0 +1,1 @@
+"""Skins over `planforge.app` that do not know each other."""

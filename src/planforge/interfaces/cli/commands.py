@@ -1,0 +1,84 @@
+"""
+The commands, by click, each loaded when it is called.
+
+Data goes to standard output, talk to standard error.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from planforge import __version__
+from planforge.errors import Interrupted
+
+COMMANDS = {
+    "cancel": ("planforge.interfaces.cli.work", "End an interrupted run for good"),
+    "demo": ("planforge.interfaces.cli.demo", "Play the whole story with the rehearsal agent"),
+    "doctor": ("planforge.interfaces.cli.look", "Check this machine and this repository"),
+    "forge": ("planforge.interfaces.cli.work", "Turn a request into an audited plan"),
+    "init": ("planforge.interfaces.cli.work", "Make this repository ready"),
+    "log": ("planforge.interfaces.cli.look", "Show what happened"),
+    "plan": ("planforge.interfaces.cli.plan", "List, show, approve and run plans"),
+    "resume": ("planforge.interfaces.cli.work", "Go on with interrupted runs"),
+    "status": ("planforge.interfaces.cli.look", "Show what there is and what to do next"),
+    "verify": ("planforge.interfaces.cli.look", "Check that the ledger is what was written"),
+}
+
+EPILOG = """\
+Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 no agent, 5 refused by a gate, 6 needs a person,
+7 locked, 75 try later, 130 interrupted.
+"""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, without loading anything."""
+        del ctx
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load one command."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        found = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
+        assert isinstance(found, click.Command)  # noqa: S101
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, so that `--help` loads none of them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in sorted(COMMANDS)])
+
+
+@click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="planforge", message="%(prog)s %(version)s")
+def planforge() -> None:
+    """Take a request to landed code by driving coding agents, and believe none of them
+
+    \b
+    See it work, with no model and no account:
+      planforge demo
+    In a repository of yours, with an agent you have:
+      planforge init
+      planforge forge "say what you want"
+      planforge plan approve 1
+      planforge plan run 1
+    """
+
+
+def call(words: list[str]) -> int:
+    """Carry out one command line and return its exit code."""
+    try:
+        code = planforge.main(args=words, prog_name="planforge", standalone_mode=False)
+    except click.exceptions.Abort:
+        raise Interrupted("stopped") from None
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    return code if isinstance(code, int) else 0

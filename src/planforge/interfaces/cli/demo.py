@@ -1,0 +1,96 @@
+"""`planforge demo`: the whole story, in a new directory."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.words import first_line
+
+if TYPE_CHECKING:
+    from planforge.app.report import Attempt, Document
+
+NO_MODEL = (
+    "No model is called: the rehearsal agent plays a script. Everything else is real: git, tests, ledger."
+)
+
+
+@click.command()
+@click.argument("directory", required=False, type=click.Path(path_type=Path))
+@click.option("--pace", default=0.6, show_default=True, help="Seconds of rehearsed work in each scene.")
+@json_option
+@click.pass_context
+def demo(ctx: click.Context, directory: Path | None, pace: float, as_json: bool) -> None:
+    """Play the whole story in a new DIRECTORY
+
+    A request becomes a plan, an auditor finds a hole in it, it is revised and approved; two phases run at
+    the same time, one agent says that all tests pass when they do not, is caught, tries again; the work
+    lands on a branch. No model, no account, no key.
+
+    \b
+    Examples:
+      planforge demo
+      planforge demo /tmp/story --json
+    """
+    from planforge.app import demo as demos
+    from planforge.app import report, runs, story
+    from planforge.interfaces.cli.progress import shown
+
+    project, run = demos.begin(directory, pace=pace)
+    click.echo(f"{run} in {project.root}\n{NO_MODEL}\n\nRequest: {story.REQUEST}\n", err=True)
+    with shown() as observer:
+        ended = runs.drive(project, run, observer)
+    document = report.of_run(project, run)
+    show(document, lambda: _story(document, project.root), as_json=as_json)
+    ctx.exit(ended.exit_code)
+
+
+def _story(document: Document, root: Path) -> str:
+    parts = [f"\n{'✓' if document.status == 'done' else '✗'} {document.reason}. {NO_MODEL}"]
+    tries = ((step.step, attempt) for step in document.steps for attempt in step.attempts)
+    parts += [_caught(step, attempt) for step, attempt in tries if attempt.rejected]
+    scores = ", ".join(f"{step.step} {step.score.value}" for step in document.steps if step.score)
+    parts.append(f"Score: {document.score} of 1000 ({scores})")
+    places = [
+        f"repository   {root} (its checkout is as it was)",
+        f"plan         {document.path}",
+        f"landed work  branch {document.branch} at {document.landed_commit[:12]}",
+        "ledger       .planforge/ledger.db, bodies in .planforge/objects",
+        "kept tries   refs/planforge/archive/",
+    ]
+    parts.append("\n".join(places))
+    command = _command()
+    commands = [
+        f"cd {root}",
+        f"{command} status",
+        f"{command} log",
+        f"{command} plan show 1",
+        f"{command} verify",
+        f"git log --stat {document.branch}",
+    ]
+    parts.append("Try next:\n" + "\n".join(f"  {line}" for line in commands))
+    return "\n\n".join(parts)
+
+
+def _caught(step: str, attempt: Attempt) -> str:
+    evidence = attempt.evidence[-1] if attempt.evidence else None
+    seen = f"{evidence.outcome.value}: {evidence.reason}" if evidence else attempt.rejected
+    return (
+        f"Caught in {step}, attempt {attempt.attempt}:\n"
+        f"  the agent said  {first_line(attempt.claim)}\n"
+        f"  Planforge saw   {seen}"
+    )
+
+
+def _command() -> str:
+    """How to call this program from another directory."""
+    called = Path(sys.argv[0])
+    on_path = shutil.which("planforge")
+    if on_path and called.exists() and Path(on_path).samefile(called):
+        return "planforge"
+    return str(called.resolve()) if called.name in ("planforge", "pf") else f"{sys.executable} -m planforge"

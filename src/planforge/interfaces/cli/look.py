@@ -1,0 +1,102 @@
+"""Commands that look and change nothing: `status`, `log`, `verify`, `doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli import views
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show
+
+if TYPE_CHECKING:
+    from planforge.app.doctor import Diagnosis
+    from planforge.app.integrity import Verification
+
+
+@click.command()
+@json_option
+def status(as_json: bool) -> None:
+    """Show what there is, what waits for you, and what to type next
+
+    \b
+    Example:
+      planforge status --json | jq '.plans[].plan.status'
+    """
+    _print(views.status(as_json=as_json))
+
+
+@click.command()
+@click.option("-n", "--last", default=30, show_default=True, help="How many events, newest last; 0 for all.")
+@click.option("--run", "stream", metavar="RUN", help="Only the events of one run, or of one plan.")
+@json_option
+def log(last: int, stream: str | None, as_json: bool) -> None:
+    """Show what happened, oldest first
+
+    With --json, one JSON object a line.
+
+    \b
+    Examples:
+      planforge log -n 5
+      planforge log --run plan-001
+      planforge log -n 0 --json
+    """
+    _print(views.log(last=last, stream=stream, as_json=as_json))
+
+
+def _print(texts: Iterator[str]) -> None:
+    for text in texts:
+        click.echo(text)
+
+
+@click.command()
+@json_option
+@click.pass_context
+def verify(ctx: click.Context, as_json: bool) -> None:
+    """Check that the ledger is what was written
+
+    Follows the hash chain over all events and checks every object they refer to. Exits with 1 and names
+    the event if something was changed.
+    """
+    from planforge.app.integrity import verify as look
+
+    found = look(views.here())
+    show(found, lambda: _verification(found), as_json=as_json)
+    ctx.exit(0 if found.intact else 1)
+
+
+def _verification(found: Verification) -> str:
+    if found.intact:
+        return f"intact: {found.events} events, {found.objects} objects"
+    lines = []
+    for fault in found.faults:
+        name = f"event {fault.seq} ({fault.kind} of {fault.stream}): " if fault.kind else ""
+        lines.append(f"not intact: {name}{fault.problem}")
+    return "\n".join(lines)
+
+
+@click.command()
+@json_option
+@click.pass_context
+def doctor(ctx: click.Context, as_json: bool) -> None:
+    """Check this machine and this repository
+
+    Each line has what was found and, where something is wrong, the command that mends it.
+    """
+    from planforge.app.doctor import diagnose
+
+    found = diagnose(Path.cwd())
+    show(found, lambda: _diagnosis(found), as_json=as_json)
+    ctx.exit(0 if found.healthy else 1)
+
+
+def _diagnosis(found: Diagnosis) -> str:
+    marks = {"ok": "✓ ok", "warn": "⚠ warn", "fail": "✗ fail"}
+    rows = [
+        (marks[item.status], item.id, item.evidence, f"fix: {item.fix}" if item.fix else "")
+        for item in found.findings
+    ]
+    return table(rows)

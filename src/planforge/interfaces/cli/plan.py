@@ -1,0 +1,134 @@
+"""`planforge plan`: list, show, approve and run plans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.views import here
+
+if TYPE_CHECKING:
+    from planforge.app.plans import PlanView
+
+PARALLEL = "Run phases that touch different files at the same time, instead of one after the other."
+
+
+@click.group()
+def plan() -> None:
+    """List, show, approve and run plans
+
+    A plan is named by its id or its number: `plan-007`, `plan-7`, `7`.
+    """
+
+
+@plan.command(name="list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List all plans"""
+    from planforge.app import plans
+
+    found = plans.rows(here())
+    rows = [(row.plan, row.status, row.title, row.path) for row in found]
+    show(found, table(rows) or "no plans yet; try `planforge forge`", as_json=as_json)
+
+
+@plan.command(name="show")
+@click.argument("plan_id")
+@click.option(
+    "--recorded", is_flag=True, help="The text as Planforge last wrote it, even if the file is gone."
+)
+@json_option
+def show_(plan_id: str, recorded: bool, as_json: bool) -> None:
+    """Show one plan: its text, its approval, its steps
+
+    \b
+    Examples:
+      planforge plan show 1
+      planforge plan show 1 --recorded > docs/plans/plan-001-restored.md
+    """
+    from planforge.app import plans
+
+    project = here()
+    if recorded:
+        text = plans.recorded_text(project, plan_id)
+        show({"text": text}, text, as_json=as_json)
+        return
+    view = plans.view(project, plan_id)
+    show(view, lambda: _view(view), as_json=as_json)
+
+
+def _view(view: PlanView) -> str:
+    plan = view.plan
+    head = [f"{plan.plan}  {plan.status}  {plan.title}", f"file    {plan.path}"]
+    if view.edited:
+        head.append("edited  the file differs from what was last written or approved")
+    if view.approved_by:
+        head.append(f"yes     by {view.approved_by}, not used yet")
+    if plan.branch:
+        head.append(f"branch  {plan.branch} at {plan.landed[:12]}")
+    steps = [
+        (step.step, step.status, "" if step.score is None else f"score {step.score}", step.title, step.reason)
+        for step in view.steps
+    ]
+    parts = ["\n".join(head)] + ([table(steps)] if steps else []) + [view.text.rstrip()]
+    return "\n\n".join(parts)
+
+
+@plan.command()
+@click.argument("plan_id")
+@json_option
+def approve(plan_id: str, as_json: bool) -> None:
+    """Approve a plan so that it can run
+
+    The approval is for the plan as it is now, and for one run. Editing the plan voids it.
+    """
+    from planforge.app import approvals, plans
+
+    project = here()
+    approval = approvals.approve(project, plan_id, actor=project.person)
+    name = plans.row(project, plan_id).plan
+    text = f"approved {name} at {approval.content[:12]} by {approval.actor}\nnext: planforge plan run {name}"
+    show(approval, text, as_json=as_json)
+
+
+@plan.command()
+@click.argument("plan_id")
+@click.option("--parallel", is_flag=True, help=PARALLEL)
+@json_option
+def phases(plan_id: str, parallel: bool, as_json: bool) -> None:
+    """Show the phases that a plan would be split into"""
+    from planforge.app import plans
+
+    found = plans.phases(here(), plan_id, parallel=parallel)
+    rows = [
+        (
+            phase.id,
+            phase.kind.value,
+            f"after {', '.join(phase.depends_on)}" if phase.depends_on else "",
+            phase.title,
+        )
+        for phase in found
+    ]
+    show(found, table(rows), as_json=as_json)
+
+
+@plan.command()
+@click.argument("plan_id")
+@click.option("--parallel", is_flag=True, help=PARALLEL)
+@click.option("--jobs", type=click.IntRange(min=1), help="How many phases may be under way at once.")
+@json_option
+@click.pass_context
+def run(ctx: click.Context, plan_id: str, parallel: bool, jobs: int | None, as_json: bool) -> None:
+    """Carry out an approved plan
+
+    Each phase works in a worktree of its own and lands on the branch `planforge/<plan>` when Planforge's
+    own run of the tests passes on its exact tree. Your checkout is not touched.
+    """
+    from planforge.app.work import begin_plan_run
+    from planforge.interfaces.cli.work import drive
+
+    project = here()
+    ctx.exit(drive(project, begin_plan_run(project, plan_id, parallel=parallel, jobs=jobs), as_json=as_json))

@@ -1,0 +1,21 @@
+"""How things look when they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def as_document(value: object) -> str:
+    """A structure as one indented JSON document."""
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def table(rows: Sequence[tuple[str, ...]], indent: str = "") -> str:
+    """Columns that line up."""
+    if not rows:
+        return ""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(indent + line.rstrip() for line in lines)

@@ -1,0 +1,155 @@
+"""Events in words: one line each, for the log and for progress."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from planforge.kernel import events
+from planforge.kernel.events import Event
+
+
+def first_line(text: str, limit: int = 100) -> str:
+    """The first line of a text, shortened."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def where(event: Event) -> str:
+    """What an event is about: the step, the plan, or the run."""
+    for name in ("step", "plan", "run"):
+        if value := getattr(event, name, ""):
+            return str(value)
+    return ""
+
+
+@singledispatch
+def said(event: Event) -> str:
+    """What happened, in words."""
+    return type(event).__name__
+
+
+@said.register(events.RunStarted)
+def _(event: events.RunStarted) -> str:
+    return f"{event.flow} of {event.subject or 'nothing'} was asked for"
+
+
+@said.register(events.DriverStarted)
+def _(event: events.DriverStarted) -> str:
+    again = "" if event.fence == 1 else f", driver {event.fence}"
+    return f"process {event.process} drives it{again}"
+
+
+@said.register(events.EffectIntended)
+def _(event: events.EffectIntended) -> str:
+    return f"{event.effect} {event.about} …"
+
+
+@said.register(events.EffectCompleted)
+def _(event: events.EffectCompleted) -> str:
+    return f"{event.effect} done"
+
+
+@said.register(events.EffectFailed)
+def _(event: events.EffectFailed) -> str:
+    return f"{event.effect} failed: {event.message}"
+
+
+@said.register(events.RunParked)
+def _(event: events.RunParked) -> str:
+    return f"waits for a person: {event.reason}"
+
+
+@said.register(events.RunEnded)
+def _(event: events.RunEnded) -> str:
+    return f"{'ended' if event.succeeded else 'failed'}: {event.reason}"
+
+
+@said.register(events.PlanCreated)
+def _(event: events.PlanCreated) -> str:
+    return f"request: {first_line(event.request)}"
+
+
+@said.register(events.PlanWritten)
+def _(event: events.PlanWritten) -> str:
+    causes = {"draft": "drafted", "revision": f"revised after round {event.round}"}
+    what = causes.get(event.cause, f"written down after round {event.round}")
+    return f"{what}: {event.title} (content {event.content[:12]})"
+
+
+@said.register(events.AuditRecorded)
+def _(event: events.AuditRecorded) -> str:
+    counted: dict[str, int] = {}
+    for finding in event.findings:
+        counted[finding.severity] = counted.get(finding.severity, 0) + 1
+    found = ", ".join(f"{count} {severity}" for severity, count in counted.items()) or "no findings"
+    what = "audit of the finished work" if event.step else f"audit round {event.round}"
+    return f"{what}: {event.verdict} ({found}); {event.decision_reason}"
+
+
+@said.register(events.PlanForged)
+def _(event: events.PlanForged) -> str:
+    return f"ready for review after {event.rounds} rounds: {event.reason}"
+
+
+@said.register(events.PlanApproved)
+def _(event: events.PlanApproved) -> str:
+    return f"approved by {event.actor}, content {event.content[:12]}"
+
+
+@said.register(events.ApprovalUsed)
+def _(event: events.ApprovalUsed) -> str:
+    return f"approval of {event.content[:12]} used by {event.run}"
+
+
+@said.register(events.PlanStarted)
+def _(event: events.PlanStarted) -> str:
+    kept = f", {len(event.kept)} kept from before" if event.kept else ""
+    return f"{len(event.steps)} steps on branch {event.branch} from {event.base[:12]}{kept}"
+
+
+@said.register(events.PlanEnded)
+def _(event: events.PlanEnded) -> str:
+    how = "done" if event.succeeded else "stopped"
+    return f"{how}: {event.reason}; {event.branch} is at {event.commit[:12]}"
+
+
+@said.register(events.StepStarted)
+def _(event: events.StepStarted) -> str:
+    return f"attempt {event.attempt} begins at {event.base[:12]}"
+
+
+@said.register(events.PatchProposed)
+def _(event: events.PatchProposed) -> str:
+    return f"agent {event.agent} changed {len(event.files)} files and says: “{first_line(event.claim)}”"
+
+
+@said.register(events.VerifyOk)
+def _(event: events.VerifyOk) -> str:
+    return f"evidence: {event.evidence.reason} (tree {event.evidence.tree[:12]})"
+
+
+@said.register(events.VerifyFailed)
+def _(event: events.VerifyFailed) -> str:
+    evidence = event.evidence
+    return f"evidence says {evidence.outcome.value}: {evidence.reason} (tree {evidence.tree[:12]})"
+
+
+@said.register(events.AttemptRejected)
+def _(event: events.AttemptRejected) -> str:
+    return f"attempt {event.attempt} is not taken: {first_line(event.reason, 160)}"
+
+
+@said.register(events.PatchApplied)
+def _(event: events.PatchApplied) -> str:
+    return f"landed on {event.branch} as {event.commit[:12]}"
+
+
+@said.register(events.StepCompleted)
+def _(event: events.StepCompleted) -> str:
+    points = "" if event.score is None else f", score {event.score.value}"
+    return f"done in {event.attempts} attempt{'s' if event.attempts > 1 else ''}{points}"
+
+
+@said.register(events.StepFailed)
+def _(event: events.StepFailed) -> str:
+    return f"failed after {event.attempts} attempts: {first_line(event.reason, 160)}"

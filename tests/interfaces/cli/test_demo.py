@@ -1,0 +1,143 @@
+"""The demo as a person meets it: what it prints, what it leaves, what can be done with it next."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from programs import Told, document, environment, planforge
+from repositories import git
+
+
+def attempts(told: Told, step: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = next(s for s in told.document["steps"] if s["step"] == step)["attempts"]
+    return found
+
+
+def test_the_document_has_the_rounds_and_their_verdicts(told: Told) -> None:
+    rounds = told.document["rounds"]
+    assert [(r["round"], r["verdict"], r["decision"]) for r in rounds] == [
+        (1, "revision", "continue"),
+        (2, "approved", "done"),
+    ]
+    assert rounds[0]["findings"][0]["severity"] == "blocking"
+
+
+def test_the_lying_attempt_stands_there_with_its_claim_beside_its_evidence(told: Told) -> None:
+    lie, truth = attempts(told, "phase-1")
+    assert "all 6 tests pass" in lie["claim"]
+    assert lie["evidence"][0]["outcome"] == "fail"
+    assert lie["evidence"][0]["exit_code"] == 1
+    assert lie["evidence"][0]["counts"] == {"total": 6, "passed": 4, "failed": 2, "skipped": 0}
+    assert lie["evidence"][0]["tree"] == lie["tree"]
+    assert not lie["accepted"]
+    assert "tests failed" in lie["rejected"]
+    assert truth["accepted"]
+    assert truth["evidence"][0]["outcome"] == "pass"
+
+
+def test_the_landed_commits_carry_trailers_and_their_exact_trees_passed(told: Told) -> None:
+    log = git(
+        told.root,
+        "log",
+        "--format=%H %T %(trailers:key=Planforge-Run,valueonly,separator=)",
+        told.document["branch"],
+    )
+    landed = [line.split() for line in log.splitlines()][:-1]
+    passed = {
+        evidence["tree"]: evidence
+        for step in told.document["steps"]
+        for attempt in step["attempts"]
+        for evidence in attempt["evidence"]
+        if evidence["outcome"] == "pass"
+    }
+    assert len(landed) == 2
+    for _, tree, run in landed:
+        assert tree in passed
+        assert run == told.document["run"]
+    assert landed[0][0] == told.document["landed_commit"]
+    assert landed[0][1] == told.document["landed_tree"]
+    body = git(told.root, "log", "-1", "--format=%B", told.document["branch"])
+    assert "Planforge-Step: plan-001/phase-" in body
+    assert "Planforge-Attempt: " in body
+
+
+def test_the_landed_tree_really_passes_its_tests(told: Told, tmp_path: Path) -> None:
+    git(told.root, "worktree", "add", "--detach", str(tmp_path / "check"), told.document["branch"])
+    command = next(a for a in attempts(told, "phase-1") if a["accepted"])["evidence"][-1]["command"]
+    run = subprocess.run(command, cwd=tmp_path / "check", capture_output=True, text=True, check=False)
+    git(told.root, "worktree", "remove", "--force", str(tmp_path / "check"))
+    assert run.returncode == 0
+    assert "Ran 9 tests" in run.stderr
+
+
+def test_the_main_checkout_is_untouched(told: Told) -> None:
+    assert git(told.root, "status", "--porcelain") == ""
+    assert git(told.root, "symbolic-ref", "HEAD") == "refs/heads/main"
+    assert git(told.root, "rev-list", "--count", "main") == "1"
+    assert git(told.root, "worktree", "list", "--porcelain").count("worktree ") == 1
+    assert not (told.root / "wordcount" / "frequency.py").exists()
+
+
+def test_the_two_phases_ran_at_the_same_time(told: Told) -> None:
+    kinds = [
+        (event["kind"], event["event"].get("step"))
+        for event in map(json.loads, planforge("log", "-n", "0", "--json", cwd=told.root).stdout.splitlines())
+        if event["kind"] in ("StepStarted", "StepCompleted")
+    ]
+    first_end = kinds.index(next(kind for kind in kinds if kind[0] == "StepCompleted"))
+    assert {step for kind, step in kinds[:first_end] if kind == "StepStarted"} >= {"phase-1", "phase-2"}
+
+
+def test_the_story_is_told_on_standard_error_and_says_that_no_model_was_called(told: Told) -> None:
+    for words in (
+        "drafted",
+        "1 blocking",
+        "revised",
+        "approved by",
+        "evidence says fail",
+        "landed on",
+        "No model",
+    ):
+        assert words in told.progress
+
+
+def test_the_commands_it_ends_with_work(tmp_path: Path) -> None:
+    process = planforge("demo", "story", "--pace", "0", cwd=tmp_path)
+    assert process.returncode == 0, process.stderr
+    assert "No model is called" in process.stdout
+    assert "the agent said  Done: `most_common` is in and all 6 tests pass." in process.stdout
+    assert "Planforge saw   fail: 2 of 6 tests failed" in process.stdout
+    commands = [line.strip() for line in process.stdout.split("Try next:")[1].splitlines() if line.strip()]
+    assert commands[0] == f"cd {tmp_path / 'story'}"
+    for name in ("status", "log", "plan show 1"):
+        assert any(command.endswith(name) for command in commands)
+    for command in commands[1:]:
+        tried = subprocess.run(
+            shlex.split(command),
+            cwd=tmp_path / "story",
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert tried.returncode == 0, (command, tried.stderr)
+        assert tried.stdout.strip()
+
+
+def test_a_directory_that_is_not_empty_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    process = planforge("demo", str(tmp_path), cwd=tmp_path)
+    assert process.returncode == 2
+    assert "not empty" in process.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_without_a_directory_each_demo_gets_a_new_one(tmp_path: Path) -> None:
+    (tmp_path / "planforge-demo").mkdir()
+    process = planforge("demo", "--pace", "0", "--json", cwd=tmp_path)
+    assert process.returncode == 0, process.stderr
+    assert document("status", cwd=tmp_path / "planforge-demo-2")["plans"][0]["plan"]["status"] == "DONE"

@@ -1,0 +1,323 @@
+"""From a request to landed code in one's own repository, command by command, with the rehearsal agent."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planforge.app import story
+from programs import COMMAND, document, environment, planforge
+from repositories import commit, git, repository, write
+
+PLAN = "docs/plans/plan-001-common-words-and-reading-time.md"
+
+
+def scenes(path: Path) -> list[dict[str, Any]]:
+    script: dict[str, list[dict[str, Any]]] = json.loads(path.read_text())
+    return script["scenes"]
+
+
+def workshop(place: Path) -> Path:
+    """A repository with the sample's code, and the sample's script beside it."""
+    root = place / "workshop"
+    files = {name: text for name, text in story.FILES.items() if name != ".gitignore"}
+    repository(root, files)
+    (root / "planforge.toml").write_text(
+        story.FILES["planforge.toml"].replace("${root}/.planforge/rehearsal", str(place / "rehearsal"))
+    )
+    commit(root, {}, "settings")
+    (place / "rehearsal.json").write_text(story.script(0))
+    assert planforge("init", cwd=root).returncode == 0
+    return root
+
+
+def rewrite(place: Path, *changes: tuple[str, list[dict[str, object]]]) -> None:
+    """Put other actions in the place of the scenes whose first `when` matches."""
+    path = place / "rehearsal.json"
+    found = scenes(path)
+    new = [{"when": [when], "do": do} for when, do in changes]
+    path.write_text(json.dumps({"name": "changed", "scenes": [*new, *found]}))
+
+
+def forged(place: Path) -> Path:
+    root = workshop(place)
+    process = planforge("forge", story.REQUEST, cwd=root)
+    assert process.returncode == 0, process.stderr
+    return root
+
+
+def approved(place: Path) -> Path:
+    root = forged(place)
+    assert planforge("plan", "approve", "1", cwd=root).returncode == 0
+    return root
+
+
+def test_a_request_becomes_landed_code_step_by_step(tmp_path: Path) -> None:
+    root = workshop(tmp_path)
+    before = git(root, "rev-parse", "HEAD"), git(root, "diff", "HEAD")
+
+    process = planforge("forge", "-", cwd=root, stdin=story.REQUEST)
+    assert process.returncode == 0, process.stderr
+    assert f"plan: {PLAN}" in process.stdout
+    assert "next: planforge plan approve plan-001" in process.stdout
+    assert [(row["plan"], row["status"]) for row in document("plan", "list", cwd=root)] == [
+        ("plan-001", "REVIEW")
+    ]
+    assert "**Status:** REVIEW" in (root / PLAN).read_text()
+
+    assert [phase["kind"] for phase in document("plan", "phases", "1", cwd=root)] == [
+        "implement",
+        "implement",
+        "audit",
+    ]
+    assert document("plan", "approve", "plan-1", cwd=root)["actor"] == "Ada Lovelace <ada@example.org>"
+    assert document("plan", "show", "1", cwd=root)["approved_by"] == "Ada Lovelace <ada@example.org>"
+
+    process = planforge("plan", "run", "1", "--json", cwd=root)
+    assert process.returncode == 0, process.stderr
+    report = json.loads(process.stdout)
+    assert report["status"] == "done"
+    assert [len(step["attempts"]) for step in report["steps"]] == [2, 1, 0]
+    assert git(root, "rev-list", "--count", f"HEAD..{report['branch']}") == "2"
+    assert (git(root, "rev-parse", "HEAD"), git(root, "diff", "HEAD")) == before
+    assert git(root, "status", "--porcelain").splitlines() == ["?? docs/"]
+    assert document("plan", "show", "1", cwd=root)["plan"]["status"] == "DONE"
+    assert "**Status:** DONE" in (root / PLAN).read_text()
+
+    git(root, "merge", "--quiet", "--ff-only", report["branch"])
+    assert (root / "wordcount" / "frequency.py").exists()
+
+
+def test_a_plan_that_nobody_approved_is_refused_by_its_gate(tmp_path: Path) -> None:
+    root = forged(tmp_path)
+    events = document("status", cwd=root)["events"]
+    process = planforge("plan", "run", "1", cwd=root)
+    assert process.returncode == 5
+    assert "not approved" in process.stderr
+    assert "planforge plan approve plan-001" in process.stderr
+    assert document("status", cwd=root)["events"] == events
+
+
+def test_an_edit_voids_the_approval(tmp_path: Path) -> None:
+    root = approved(tmp_path)
+    (root / PLAN).write_text((root / PLAN).read_text().replace("alphabetical", "reverse"))
+    assert document("plan", "show", "1", cwd=root)["approved_by"] == ""
+    assert document("plan", "show", "1", cwd=root)["edited"]
+    assert planforge("plan", "run", "1", cwd=root).returncode == 5
+    assert planforge("plan", "approve", "1", cwd=root).returncode == 0
+    assert planforge("plan", "run", "1", cwd=root).returncode == 0
+
+
+def test_an_approval_is_good_for_one_run(tmp_path: Path) -> None:
+    root = approved(tmp_path)
+    assert planforge("plan", "run", "1", cwd=root).returncode == 0
+    process = planforge("plan", "run", "1", cwd=root)
+    assert process.returncode == 5
+
+
+def test_an_edit_that_breaks_the_plan_cannot_be_approved(tmp_path: Path) -> None:
+    root = forged(tmp_path)
+    (root / PLAN).write_text((root / PLAN).read_text().replace("## Testing", "## Tasting"))
+    process = planforge("plan", "approve", "1", cwd=root)
+    assert process.returncode == 5
+    assert "Testing" in process.stderr
+
+
+def test_a_plan_file_that_was_removed_can_be_had_again(tmp_path: Path) -> None:
+    root = forged(tmp_path)
+    (root / PLAN).unlink()
+    process = planforge("plan", "show", "1", cwd=root)
+    assert process.returncode == 3
+    assert "--recorded" in process.stderr
+    assert "# Plan: Common words" in planforge("plan", "show", "1", "--recorded", cwd=root).stdout
+
+
+def test_a_forge_that_stays_blocked_needs_a_person(tmp_path: Path) -> None:
+    root = workshop(tmp_path)
+    rewrite(
+        tmp_path, ("Role: auditor", [{"say": story.FIRST_AUDIT}]), ("Role: reviser", [{"say": story.REVISED}])
+    )
+    process = planforge("forge", story.REQUEST, "--cap", "2", cwd=root)
+    assert process.returncode == 6, process.stderr
+    assert "CAP_REACHED" in process.stdout
+    assert document("plan", "list", cwd=root)[0]["status"] == "REVIEW"
+
+
+def test_an_agent_that_keeps_lying_lands_nothing_and_the_exit_code_says_so(tmp_path: Path) -> None:
+    root = approved(tmp_path)
+    lie: list[dict[str, object]] = [
+        {"write": {"path": "wordcount/frequency.py", "text": story.WRONG_FREQUENCY}},
+        {"write": {"path": "tests/test_frequency.py", "text": story.FREQUENCY_TEST}},
+        {"say": story.LIE},
+    ]
+    rewrite(tmp_path, ("Step: phase-1", lie))
+    process = planforge("plan", "run", "1", "--json", cwd=root)
+    assert process.returncode == 1
+    report = json.loads(process.stdout)
+    assert report["status"] == "failed"
+    assert [attempt["evidence"][0]["outcome"] for attempt in report["steps"][0]["attempts"]] == ["fail"] * 3
+    assert git(root, "rev-list", "--count", f"HEAD..{report['branch']}") == "0"
+    assert len(git(root, "for-each-ref", "refs/planforge/archive/").splitlines()) == 3
+    assert document("plan", "list", cwd=root)[0]["status"] == "REVIEW"
+
+
+def test_a_second_run_keeps_what_the_first_one_landed(tmp_path: Path) -> None:
+    root = approved(tmp_path)
+    original = (tmp_path / "rehearsal.json").read_text()
+    rewrite(tmp_path, ("Step: phase-2", [{"say": "I could not do it."}]))
+    assert planforge("plan", "run", "1", cwd=root).returncode == 1
+    (tmp_path / "rehearsal.json").write_text(original)
+    assert planforge("plan", "approve", "1", cwd=root).returncode == 0
+    process = planforge("plan", "run", "1", "--json", cwd=root)
+    assert process.returncode == 0, process.stderr
+    report = json.loads(process.stdout)
+    assert [(step["status"], len(step["attempts"])) for step in report["steps"]] == [
+        ("done", 0),
+        ("done", 1),
+        ("done", 0),
+    ]
+    steps = git(
+        root,
+        "log",
+        "--format=%(trailers:key=Planforge-Step,valueonly,separator=)",
+        f"HEAD..{report['branch']}",
+    )
+    assert steps.split() == ["plan-001/phase-2", "plan-001/phase-1"]
+
+
+@pytest.mark.parametrize(
+    ("do", "words"),
+    [
+        ([{"write": {"path": "planted.txt", "text": "x"}}, {"say": story.DRAFT}], "only reads"),
+        ([{"exit": 3}], "ended without an answer"),
+        ([{"say": ""}], "empty answer"),
+        ([{"stop": "refusal"}, {"say": "no"}], "refusal"),
+        ([{"error": {"code": -32000, "message": "Authentication required"}}], "Authentication required"),
+    ],
+)
+def test_an_agent_that_misbehaves_while_drafting_fails_the_forge_in_one_line(
+    tmp_path: Path, do: list[dict[str, object]], words: str
+) -> None:
+    root = workshop(tmp_path)
+    rewrite(tmp_path, ("Role: drafter", do))
+    process = planforge("forge", story.REQUEST, cwd=root)
+    assert process.returncode == 1
+    assert words in process.stdout
+    assert "Traceback" not in process.stderr
+    assert not (root / "planted.txt").exists()
+    assert document("status", cwd=root)["runs"][0]["status"] == "failed"
+
+
+def test_a_plan_that_a_person_edits_while_it_is_forged_is_left_as_they_wrote_it(tmp_path: Path) -> None:
+    root = workshop(tmp_path)
+    rewrite(
+        tmp_path,
+        (
+            "Role: auditor",
+            [{"append": {"path": str(root / PLAN), "text": "\nmine\n"}}, {"say": story.CLEAN_AUDIT}],
+        ),
+    )
+    process = planforge("forge", story.REQUEST, cwd=root)
+    assert process.returncode == 1
+    assert "was edited while Planforge was working on it" in process.stdout
+    assert (root / PLAN).read_text().endswith("\nmine\n")
+
+
+def test_an_interrupted_run_can_be_cancelled_with_a_reason_and_the_plan_goes_on(tmp_path: Path) -> None:
+    root = approved(tmp_path)
+    original = (tmp_path / "rehearsal.json").read_text()
+    rewrite(tmp_path, ("Role: developer", [{"write": {"path": "half.txt", "text": "half"}}, {"hang": True}]))
+    driver = subprocess.Popen(
+        [*COMMAND, "plan", "run", "1"], cwd=root, env=environment(), stderr=subprocess.DEVNULL
+    )
+    half = root / ".planforge" / "worktrees" / "run-002" / "phase-1-1" / "half.txt"
+    while not half.exists():
+        assert driver.poll() is None
+    driver.kill()
+    driver.wait()
+    refused = planforge("plan", "run", "1", cwd=root)
+    assert refused.returncode == 5
+    assert "planforge resume run-002" in refused.stderr
+    assert document("status", cwd=root)["next"][0] == "planforge resume run-002"
+
+    process = planforge("cancel", "run-002", "--reason", "took too long", cwd=root)
+
+    assert process.returncode == 0, process.stderr
+    assert "took too long" in process.stdout
+    assert not half.exists()
+    kept = git(root, "ls-tree", "-r", "--name-only", "refs/planforge/archive/run-002/phase-1-1.left")
+    assert "half.txt" in kept.splitlines()
+    assert document("plan", "list", cwd=root)[0]["status"] == "REVIEW"
+    (tmp_path / "rehearsal.json").write_text(original)
+    assert planforge("plan", "approve", "1", cwd=root).returncode == 0
+    assert planforge("plan", "run", "1", "--parallel", cwd=root).returncode == 0
+
+
+def test_forges_that_start_at_the_same_time_get_plans_of_their_own(tmp_path: Path) -> None:
+    root = workshop(tmp_path)
+    started = [
+        subprocess.Popen(
+            [*COMMAND, "forge", story.REQUEST], cwd=root, env=environment(), stderr=subprocess.DEVNULL
+        )
+        for _ in range(3)
+    ]
+    assert [process.wait(timeout=100) for process in started] == [0, 0, 0]
+    assert [row["plan"] for row in document("plan", "list", cwd=root)] == ["plan-001", "plan-002", "plan-003"]
+    assert len(list((root / "docs" / "plans").glob("plan-00[123]-*.md"))) == 3
+    assert [run["status"] for run in document("status", cwd=root)["runs"]] == ["done"] * 3
+
+
+def test_an_agent_sees_of_the_environment_what_it_is_to_see(tmp_path: Path) -> None:
+    root = workshop(tmp_path)
+    with (root / "planforge.toml").open("a") as file:
+        file.write('\n[agents.profiles.nosy]\ncommand = ["sh", "-c", "env > /dev/stderr; env > $OUT"]\n')
+        file.write(f'env = {{ OUT = "{tmp_path}/seen" }}\ninherit = ["WANTED"]\n')
+    text = (root / "planforge.toml").read_text().replace('default = "rehearsal"', 'default = "nosy"')
+    (root / "planforge.toml").write_text(text)
+    process = planforge(
+        "forge", story.REQUEST, cwd=root, extra={"WANTED": "yes", "AWS_SECRET_ACCESS_KEY": "no"}
+    )
+    assert process.returncode == 1
+    seen = (tmp_path / "seen").read_text()
+    assert "WANTED=yes" in seen
+    assert "AWS_SECRET" not in seen
+
+
+def test_without_a_check_nothing_can_land(tmp_path: Path) -> None:
+    root = approved(tmp_path)
+    settings = (root / "planforge.toml").read_text().split("[check]")
+    agents = settings[1][settings[1].index("[agents]") :]
+    (root / "planforge.toml").write_text(agents)
+    process = planforge("plan", "run", "1", "--json", cwd=root)
+    assert process.returncode == 1
+    attempt = json.loads(process.stdout)["steps"][0]["attempts"][0]
+    assert attempt["evidence"][0]["outcome"] == "cannot_tell"
+    assert attempt["evidence"][0]["reason"] == "no check is configured"
+
+
+@pytest.mark.parametrize(
+    ("files", "check"),
+    [
+        ({"pytest.ini": "[pytest]\n"}, "pytest"),
+        ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, "pytest"),
+        ({"tests/test_it.py": "import unittest\n"}, "unittest"),
+        ({"main.c": "int main(){}\n"}, ""),
+    ],
+)
+def test_init_finds_the_tests_and_leaves_settings_that_are_there(
+    tmp_path: Path, files: dict[str, str], check: str
+) -> None:
+    root = repository(tmp_path, files)
+    made = document("init", cwd=root)
+    assert made["settings_written"]
+    assert check in made["check"]
+    assert bool(made["check"]) == bool(check)
+    assert planforge("status", cwd=root).returncode == 0
+    write(root, {"planforge.toml": "# mine\n"})
+    assert not document("init", cwd=root)["settings_written"]
+    assert (root / "planforge.toml").read_text() == "# mine\n"
+    assert ".planforge" not in git(root, "status", "--porcelain")

@@ -1,0 +1,156 @@
+"""The documents say what is so: a command, a setting or a file that they miss or invent fails the build."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from planforge import __version__
+from planforge.agents.profiles import KNOWN
+from planforge.app.settings import Settings
+from planforge.app.setup import TEMPLATE
+from planforge.errors import PlanforgeError
+from planforge.interfaces.cli.commands import COMMANDS, EPILOG
+
+ROOT = Path(__file__).parents[1]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+
+
+def generated() -> str:
+    spec = importlib.util.spec_from_file_location("help_pages", ROOT / "tools" / "help_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return str(module.page())
+
+
+def test_the_help_pages_are_what_help_prints() -> None:
+    assert (ROOT / "docs" / "commands.md").read_text() == generated(), "run `make docs`"
+
+
+def settings(table: type[msgspec.Struct], prefix: str = "") -> Iterator[str]:
+    """The dotted names of all settings."""
+    for field in msgspec.structs.fields(table):
+        nested = [kind for kind in _tables(field.type) if issubclass(kind, msgspec.Struct)]
+        for kind in nested:
+            yield from settings(kind, f"{prefix}{field.name}.")
+        if not nested:
+            yield f"{prefix}{field.name}"
+
+
+def _tables(kind: object) -> Iterator[type]:
+    parts = getattr(kind, "__args__", ())
+    for part in parts or (kind,):
+        if isinstance(part, type) and part not in (str, type(None)):
+            yield part
+
+
+def test_every_setting_is_documented_and_nothing_else() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    documented = {
+        re.sub(r"\.(NAME|ROLE)\b", "", name)
+        for name in re.findall(r"^\| `([\w.]+)` \|", page, flags=re.MULTILINE)
+    }
+    assert documented == set(settings(Settings))
+
+
+def test_the_settings_that_init_writes_are_valid_with_every_default_in_them() -> None:
+    assert msgspec.toml.decode(TEMPLATE, type=Settings) == Settings()
+    live = re.sub(r"^# (?=[\w\[])", "", TEMPLATE.partition("\n\n")[2], flags=re.MULTILINE)
+    live = re.sub(r"^#.*$", "", live, flags=re.MULTILINE)
+    tables = tomllib.loads(live)
+    assert tables["forge"] == msgspec.to_builtins(Settings().forge)
+    assert tables["run"] == msgspec.to_builtins(Settings().run)
+    assert tables["agents"]["default"] == Settings().agents.default
+    assert tables["agents"]["seconds"] == Settings().agents.seconds
+
+
+def test_the_known_agents_are_named_in_the_settings() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    assert all(f"`{name}`" in page for name in KNOWN if name != "rehearsal")
+
+
+def tree(error: type[PlanforgeError]) -> Iterator[type[PlanforgeError]]:
+    yield error
+    for kind in error.__subclasses__():
+        yield from tree(kind)
+
+
+def test_every_error_stands_in_the_tree_with_its_exit_code() -> None:
+    drawing = (ROOT / "src" / "planforge" / "errors.py").read_text().split('"""')[1]
+    for error in tree(PlanforgeError):
+        if error.__module__ != "planforge.errors":
+            continue
+        line = next(line for line in drawing.splitlines() if re.search(rf"\b{error.__name__}\b", line))
+        if found := re.search(rf"{error.__name__}\s+(\d+)\s", line):
+            assert int(found[1]) == error.exit_code
+
+
+def test_exit_codes_are_told_where_people_look() -> None:
+    codes = {error.exit_code for error in tree(PlanforgeError) if error.__module__ == "planforge.errors"}
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    for code in codes:
+        assert re.search(rf"\b{code} \w+", EPILOG)
+        assert re.search(rf"\b{code} \w+", readme)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+def test_the_readme_names_only_commands_that_exist_and_stays_short() -> None:
+    text = (ROOT / "README.md").read_text()
+    named = set(
+        re.findall(
+            r"\bplanforge ([a-z]+)\b", " ".join(re.findall(r"`planforge [a-z]+|\$ planforge [a-z]+", text))
+        )
+    )
+    assert named
+    assert named <= set(COMMANDS)
+    assert len(text.splitlines()) < 150
+
+
+def test_the_map_names_every_module() -> None:
+    text = (ROOT / "AGENTS.md").read_text()
+    for module in (ROOT / "src" / "planforge" / "kernel").glob("[a-z]*.py"):
+        assert module.name in text, module.name
+    for folder in (ROOT / "src" / "planforge").iterdir():
+        if folder.is_dir() and not folder.name.startswith("__"):
+            assert f"  {folder.name}/" in text
+
+
+def test_the_lock_has_versions_and_hashes_and_no_addresses() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    assert "://" not in lock
+    assert "--index-url" not in lock
+    requirements = re.split(r"\n(?=\S)", "\n" + lock.strip())
+    named = [part for part in requirements if re.match(r"[a-z]", part.strip())]
+    assert len(named) > 10
+    for part in named:
+        assert "==" in part.splitlines()[0]
+        assert "--hash=sha256:" in part
+
+
+def test_every_direct_dependency_is_explained() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    wanted = project["project"]["dependencies"] + project["dependency-groups"]["dev"]
+    for requirement in wanted:
+        name = re.match(r"[A-Za-z0-9-]+", requirement)
+        assert name is not None
+        assert name[0] in page
+
+
+def test_the_changelog_has_a_place_for_what_comes_next() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert "## Unreleased" in text or f"## {__version__}" in text
