@@ -76,7 +76,7 @@ def fingerprint(directory: Path) -> dict[str, str | bytes]:
     """Everything that must stay as it is in a person's checkout: files, index, HEAD, settings, branches."""
     own = directory / ".git"
     found: dict[str, str | bytes] = {
-        str(path.relative_to(directory)): os.readlink(path) if path.is_symlink() else path.read_bytes()
+        str(path.relative_to(directory)): str(path.readlink()) if path.is_symlink() else path.read_bytes()
         for path in sorted(directory.rglob("*"))
         if (path.is_file() or path.is_symlink())
         and not path.is_relative_to(own)
