@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from planforge.kernel.evidence import Counts
 from planforge.workspace.reports import REPORT_LIMIT, Tally, read_junit, read_unittest
+from programs import counts_skipped
 from repositories import write
 
 HEAD = "import os, sys, unittest\nclass Case(unittest.TestCase):\n"
@@ -53,14 +54,15 @@ def unittest_output(directory: Path, source: str) -> str:
     [
         (HEAD + PASSES, counts(1, 1, 0, 0), ()),
         (HEAD + PASSES + FAILS, counts(2, 1, 1, 0), ("test_it.Case.test_bad",)),
-        (
+        pytest.param(
             HEAD + PASSES + FAILS + BREAKS + SKIPPED + EXPECTED,
             counts(5, 2, 2, 1),
             ("test_it.Case.test_bad", "test_it.Case.test_broken"),
+            marks=counts_skipped,
         ),
         (HEAD + UNEXPECTED, counts(1, 0, 1, 0), ("test_it.Case.test_unexpected",)),
         (HEAD + EXPECTED, counts(1, 1, 0, 0), ()),
-        (HEAD + SKIPPED, counts(1, 0, 0, 1), ()),
+        pytest.param(HEAD + SKIPPED, counts(1, 0, 0, 1), (), marks=counts_skipped),
         (HEAD + "    pass\n", counts(0, 0, 0, 0), ()),
         (HEAD + SUBTESTS, counts(1, 0, 2, 0), ("test_it.Case.test_parts",)),
         (HEAD + BROKEN_CLASS + PASSES, counts(0, 0, 1, 0), ("test_it.Case.setUpClass",)),
