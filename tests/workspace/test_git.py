@@ -281,6 +281,18 @@ def test_what_a_person_told_git_about_all_repositories_changes_no_commit(
     )
     exercise(place)
     assert not mark.exists()
+    worktrees = Worktrees(Git.find(place), place / ".planforge", "run-2")
+    worktrees.open("a", "HEAD")
+    assert (worktrees.path("a") / "app.py").read_bytes() == b"print('hello')\n"
+
+
+def test_looking_does_not_write_the_index_of_the_person(place: Path) -> None:
+    os.utime(place / "app.py", (1, 1))
+    before = fingerprint(place)
+    Git.find(place).run("status", work_tree=place)
+    assert fingerprint(place) == before
+    git(place, "status")
+    assert fingerprint(place) != before
 
 
 # Refs
@@ -335,6 +347,7 @@ def test_an_unknown_revision_is_named(place: Path) -> None:
 def test_a_revision_that_looks_like_an_option_is_only_a_name(place: Path) -> None:
     with pytest.raises(GitFailed, match="there is no commit `--help`"):
         Git.find(place).commit_of("--help")
+    assert Git.find(place).ref("--git-dir") is None
 
 
 def test_what_git_says_when_it_fails_is_in_the_message(place: Path) -> None:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from planforge.app.project import Project
     from planforge.documents.phases import Phase
 
-COLUMNS = "plan, title, status, path, content, object, rounds, branch, landed, updated_at"
-
 
 class PlanRow(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the list of plans."""
@@ -58,8 +56,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
 
 def rows(project: Project) -> list[PlanRow]:
     """All plans, oldest first."""
-    found = project.ledger.query(f"SELECT {COLUMNS} FROM plans ORDER BY plan")  # noqa: S608
-    return [PlanRow(**dict(zip(COLUMNS.split(", "), row, strict=True))) for row in found]
+    return project.ledger.select(PlanRow, "plans ORDER BY plan")
 
 
 def row(project: Project, name: str) -> PlanRow:
@@ -67,18 +64,14 @@ def row(project: Project, name: str) -> PlanRow:
     from planforge.documents.plan import parse_plan_id
 
     plan = parse_plan_id(name)
-    query = f"SELECT {COLUMNS} FROM plans WHERE plan = ?"  # noqa: S608
-    for found in project.ledger.query(query, plan):
-        return PlanRow(**dict(zip(COLUMNS.split(", "), found, strict=True)))
+    for found in project.ledger.select(PlanRow, "plans WHERE plan = ?", plan):
+        return found
     raise NotFound(f"there is no `{plan}` here", "see `planforge plan list`")
 
 
 def steps(project: Project, plan: str) -> tuple[StepRow, ...]:
     """The steps of the plan's latest run, in order."""
-    columns = "step, title, kind, status, attempts, landed, score, reason"
-    query = f"SELECT {columns} FROM steps WHERE plan = ? ORDER BY ordinal"  # noqa: S608
-    found = project.ledger.query(query, plan)
-    return tuple(StepRow(**dict(zip(columns.split(", "), row, strict=True))) for row in found)
+    return tuple(project.ledger.select(StepRow, "steps WHERE plan = ? ORDER BY ordinal", plan))
 
 
 def text(project: Project, plan: PlanRow) -> str:

@@ -53,15 +53,13 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 def rows(project: Project, *, unfinished: bool = False) -> list[RunRow]:
     """All runs, oldest first. One that nobody drives although it is not finished is interrupted."""
-    columns = "run, flow, subject, status, reason, started_at, updated_at"
     where = "WHERE status IN ('running', 'waiting')" if unfinished else ""
-    query = f"SELECT {columns} FROM runs {where} ORDER BY run"  # noqa: S608
     found = []
-    for values in project.ledger.query(query):
-        run = RunRow(**dict(zip(columns.split(", "), values, strict=True)))
+    for run in project.ledger.select(RunRow, f"runs {where} ORDER BY run"):
         if run.status == "running" and not is_held(project.lock(run.run)):
-            run = msgspec.structs.replace(run, status="interrupted")
-        found.append(run)
+            found.append(msgspec.structs.replace(run, status="interrupted"))
+        else:
+            found.append(run)
     return found
 
 

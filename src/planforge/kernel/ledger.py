@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import apsw
 import msgspec
@@ -57,6 +57,9 @@ PAGE = 1000
 COLUMNS = "seq, stream, version, kind, key, at, body, hash"
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+Row = TypeVar("Row", bound=msgspec.Struct)
 
 
 class Write(NamedTuple):
@@ -199,6 +202,12 @@ class Ledger:
         except apsw.Error as error:
             hint = "run `planforge verify`, and restore `.planforge` from a backup"
             raise LedgerUnreadable(f"the ledger is corrupt: {error}", hint) from error
+
+    def select(self, kind: type[Row], rest: str, *values: str | int) -> list[Row]:
+        """Rows of a projection as structures whose fields are named like its columns."""
+        fields = kind.__struct_fields__
+        rows = self.query(f"SELECT {', '.join(fields)} FROM {rest}", *values)  # noqa: S608  (constants)
+        return [kind(**dict(zip(fields, row, strict=True))) for row in rows]
 
     def version(self, stream: str) -> int:
         """How many events `stream` has."""

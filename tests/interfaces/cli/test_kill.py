@@ -103,13 +103,22 @@ def test_a_demo_killed_at_any_point_is_resumed_to_the_same_end(
     assert planforge("resume", cwd=root).stdout.strip() == "nothing to resume"
 
 
+def hear_interrupts() -> None:
+    """A shell's background job is deaf to SIGINT, and so would be all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("request_to_stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_demo_that_is_told_to_stop_says_how_to_go_on(
     tmp_path: Path, request_to_stop: signal.Signals
 ) -> None:
     root = tmp_path / "story"
     process = subprocess.Popen(
-        [*COMMAND, "demo", str(root), "--pace", "30"], env=environment(), stderr=subprocess.PIPE, text=True
+        [*COMMAND, "demo", str(root), "--pace", "30"],
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_interrupts,  # noqa: PLW1509  (no threads here)
     )
     while not (root / ".planforge" / "rehearsal.jsonl").exists():
         assert process.poll() is None

@@ -227,10 +227,23 @@ def test_a_plan_that_a_person_edits_while_it_is_forged_is_left_as_they_wrote_it(
     assert (root / PLAN).read_text().endswith("\nmine\n")
 
 
-def test_an_interrupted_run_can_be_cancelled_with_a_reason_and_the_plan_goes_on(tmp_path: Path) -> None:
-    root = approved(tmp_path)
-    original = (tmp_path / "rehearsal.json").read_text()
-    rewrite(tmp_path, ("Role: developer", [{"write": {"path": "half.txt", "text": "half"}}, {"hang": True}]))
+def test_what_a_killed_agent_left_is_kept_and_the_next_one_starts_clean(tmp_path: Path) -> None:
+    root, half = killed_at_half(tmp_path)
+    process = planforge("resume", "--json", cwd=root)
+    assert process.returncode == 0, process.stderr
+    report = json.loads(process.stdout)
+    assert "half.txt" not in git(root, "ls-tree", "-r", "--name-only", report["branch"])
+    assert report["steps"][0]["attempts"][0]["files"] == ["tests/test_frequency.py", "wordcount/frequency.py"]
+    kept = git(root, "ls-tree", "-r", "--name-only", "refs/planforge/archive/run-002/phase-1-1.left")
+    assert "half.txt" in kept.splitlines()
+    assert not half.exists()
+
+
+def killed_at_half(place: Path) -> tuple[Path, Path]:
+    """A plan run that was killed while its first agent had written half of its work."""
+    root = approved(place)
+    original = (place / "rehearsal.json").read_text()
+    rewrite(place, ("Role: developer", [{"write": {"path": "half.txt", "text": "half"}}, {"hang": True}]))
     driver = subprocess.Popen(
         [*COMMAND, "plan", "run", "1"], cwd=root, env=environment(), stderr=subprocess.DEVNULL
     )
@@ -239,6 +252,12 @@ def test_an_interrupted_run_can_be_cancelled_with_a_reason_and_the_plan_goes_on(
         assert driver.poll() is None
     driver.kill()
     driver.wait()
+    (place / "rehearsal.json").write_text(original)
+    return root, half
+
+
+def test_an_interrupted_run_can_be_cancelled_with_a_reason_and_the_plan_goes_on(tmp_path: Path) -> None:
+    root, half = killed_at_half(tmp_path)
     refused = planforge("plan", "run", "1", cwd=root)
     assert refused.returncode == 5
     assert "planforge resume run-002" in refused.stderr
@@ -252,7 +271,6 @@ def test_an_interrupted_run_can_be_cancelled_with_a_reason_and_the_plan_goes_on(
     kept = git(root, "ls-tree", "-r", "--name-only", "refs/planforge/archive/run-002/phase-1-1.left")
     assert "half.txt" in kept.splitlines()
     assert document("plan", "list", cwd=root)[0]["status"] == "REVIEW"
-    (tmp_path / "rehearsal.json").write_text(original)
     assert planforge("plan", "approve", "1", cwd=root).returncode == 0
     assert planforge("plan", "run", "1", "--parallel", cwd=root).returncode == 0
 

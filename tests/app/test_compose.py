@@ -1,0 +1,75 @@
+"""Performers that are called again for the same effect find or make the same thing."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from planforge.app.compose import Worker, performers
+from planforge.app.project import Project
+from planforge.errors import NeedsPerson
+from planforge.kernel import effects
+from planforge.kernel.driver import Call
+from planforge.kernel.effects import Effect
+from planforge.workflows.demo import MakeSample
+from repositories import git, repository, write
+
+AT = "2026-01-02T03:04:05.678901+00:00"
+
+
+def worker(place: Path) -> tuple[Worker, Project]:
+    project = Project.create(repository(place))
+    return Worker(project, "run-001"), project
+
+
+def call(*, resumed: bool = False) -> Call:
+    return Call(run="run-001", key="/0", intended_at=AT, resumed=resumed)
+
+
+def test_a_commit_is_dated_by_its_intent_so_that_a_second_try_makes_the_same(tmp_path: Path) -> None:
+    work, project = worker(tmp_path)
+    asyncio.run(work.open_worktree(effects.OpenWorktree(name="phase-1-1", commit="HEAD"), call()))
+    write(project.state / "worktrees" / "run-001" / "phase-1-1", {"new.py": "x = 1\n"})
+    effect = effects.Commit(
+        worktree="phase-1-1",
+        parent=git(tmp_path, "rev-parse", "HEAD"),
+        message="m\n",
+        step="phase-1",
+        attempt=1,
+    )
+    first = asyncio.run(work.commit(effect, call()))
+    second = asyncio.run(work.commit(effect, call(resumed=True)))
+    assert first == second
+    assert first.files == ("new.py",)
+    assert git(tmp_path, "show", "--no-patch", "--format=%cI %aI", first.commit) == " ".join(
+        ["2026-01-02T03:04:05+00:00"] * 2
+    )
+    assert len(git(tmp_path, "for-each-ref", "refs/planforge/archive/").splitlines()) == 1
+
+
+def test_a_landing_asked_for_again_is_found_done(tmp_path: Path) -> None:
+    work, _ = worker(tmp_path)
+    base = git(tmp_path, "rev-parse", "HEAD")
+    new = git(tmp_path, "commit-tree", f"{base}^{{tree}}", "-p", base, "-m", "work")
+    asyncio.run(work.open_branch(effects.OpenBranch(branch="planforge/plan-001", commit=base), call()))
+    effect = effects.Land(branch="planforge/plan-001", commit=new, expected=base)
+    assert asyncio.run(work.land(effect, call())).landed
+    assert asyncio.run(work.land(effect, call(resumed=True))).landed
+    assert git(tmp_path, "rev-parse", "planforge/plan-001") == new
+
+
+def test_a_question_to_a_person_parks_the_run(tmp_path: Path) -> None:
+    work, _ = worker(tmp_path)
+    with pytest.raises(NeedsPerson, match="Shall we"):
+        asyncio.run(work.ask_human(effects.AskHuman(question="Shall we?", options=("yes", "no")), call()))
+
+
+def test_every_effect_has_somebody_who_performs_it(tmp_path: Path) -> None:
+    _, project = worker(tmp_path)
+    asked = set(Effect.__subclasses__())
+    kinds = {kind for kind in asked if kind.__module__ == "planforge.kernel.effects"}
+    assert kinds
+    assert set(performers(project, "run-001", "forge")) == kinds
+    assert set(performers(project, "run-001", "demo")) == kinds | {MakeSample}
