@@ -281,7 +281,7 @@ def test_a_submodule_stays_as_it_was_and_no_program_inside_it_runs(tmp_path: Pat
     git(tmp_path, "clone", "--quiet", str(inner), str(planted))
     git(planted, "config", "filter.evil.clean", str(program))
     write(planted / ".git" / "info", {"attributes": "* filter=evil\n"})
-    write(planted, {"lib.py": "changed\n"})
+    write(planted, {"lib.py": "bil\n"})  # of the same size, so that git must look into it to tell
     write(worktrees.path("a"), {"app.py": "changed\n"})
     patch = worktrees.commit("a", head, "a change\n", "a", DATE)
     assert patch.files == ("app.py",)
@@ -305,18 +305,46 @@ def test_a_worktree_replaced_by_a_link_is_neither_committed_nor_followed(
     assert archived(place) == {}
 
 
+@pytest.mark.parametrize("note", ["--index-output=planted", "HEAD", "feature", "nul\0byte", "0" * 40, ""])
 def test_a_changed_note_of_where_the_worktree_began_is_not_believed(
-    place: Path, worktrees: Worktrees, head: str
+    place: Path, worktrees: Worktrees, head: str, note: str
 ) -> None:
     worktrees.open("a", head)
     write(worktrees.path("a"), {"new.py": "new\n"})
-    index = place / "planted-index"
-    (worktrees.path("a").parent / ".a.base").write_text(f"--index-output={index}")
+    (worktrees.path("a").parent / ".a.base").write_text(note)
     with pytest.raises(GitFailed, match="is not the worktree that was made there"):
         worktrees.tree("a")
     worktrees.close("a")
-    assert not index.exists()
+    assert not (place / ".git" / "planted").exists()
     assert content(place, archived(place)["a.left"], "new.py") == "new"
+
+
+def test_a_setting_that_says_where_the_files_are_is_not_believed(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    write(other, {"secret": "secret\n"})
+    place = repository(tmp_path / "place")
+    worktrees = Worktrees(Git.find(place), place / ".planforge", RUN)
+    checkout = worktrees.open("a", "HEAD")
+    git(place, "config", "core.worktree", str(other))
+    assert worktrees.tree("a") == checkout.tree
+    worktrees.open("b", "HEAD")
+    assert worktrees.tree("b") == checkout.tree
+    worktrees.sweep()
+    assert [path.name for path in other.iterdir()] == ["secret"]
+
+
+def test_the_repository_may_itself_be_a_submodule(tmp_path: Path) -> None:
+    inner = repository(tmp_path / "inner", FILES)
+    outer = repository(tmp_path / "outer")
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner), "inner")
+    found = Git.find(outer / "inner")
+    assert (found.top, found.git_dir) == (outer / "inner", outer / ".git" / "modules" / "inner")
+    worktrees = Worktrees(found, outer / "inner" / ".planforge", RUN)
+    head = worktrees.open("a", "HEAD").commit
+    write(worktrees.path("a"), {"new.py": "new\n"})
+    assert worktrees.commit("a", head, "new\n", "a", DATE).files == ("new.py",)
+    worktrees.sweep()
+    assert git(outer / "inner", "status", "--porcelain") == "?? .planforge/"
 
 
 # Nothing is lost
@@ -531,6 +559,12 @@ def test_a_sweep_forgets_worktrees_whose_directories_are_gone(
     shutil.rmtree(place / ".planforge" / "worktrees")
     worktrees.sweep()
     assert registered(place) == [str(place)]
+
+
+def test_a_sweep_forgets_a_worktree_that_was_never_made(place: Path, worktrees: Worktrees, head: str) -> None:
+    write(worktrees.path("a").parent, {".a.base": head})
+    worktrees.sweep()
+    assert not worktrees.path("a").parent.exists()
 
 
 def test_a_sweep_touches_no_other_run(place: Path, worktrees: Worktrees, head: str) -> None:
