@@ -492,3 +492,12 @@ def test_nothing_but_ours_is_ever_printed_even_where_nobody_set_up_logging(tmp_p
         check=False,
     )
     assert (process.stdout, process.stderr) == ("done\n", "")
+
+
+def test_an_agent_that_has_answered_may_end_by_itself_and_tidy_up(room: Room) -> None:
+    script = room.directory.parent / "script.json"
+    script.write_text(json.dumps({"name": "test", "scenes": [{"when": [], "do": [{"say": "done"}]}]}))
+    goodbye = room.directory.parent / "goodbye"
+    program = f'"$@"; echo tidied up > {goodbye}'
+    room.ask(Profile(command=("sh", "-c", program, "sh", *KNOWN[REHEARSAL].command, str(script))))
+    assert goodbye.read_text() == "tidied up\n"

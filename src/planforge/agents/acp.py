@@ -47,7 +47,8 @@ NOISE_LIMIT = 1000
 """How many lines that are no messages an agent may write, such as greetings and warnings."""
 
 GRACE = 1.0
-"""How long an agent that has ended is listened to, in seconds, if something it left holds its streams."""
+"""How long, in seconds, an agent may take to end once it is let go, and how long one that has ended is
+listened to if something it left holds its streams."""
 
 READING = frozenset({"read", "search", "think", "fetch"})
 """The kinds of tool call that a reading role may be allowed."""
@@ -212,6 +213,7 @@ async def ask(
         why = _one_line(str(error).partition("[type=")[0])
         raise AgentFailed(f"agent `{name}` broke the Agent Client Protocol: {why}") from error
     finally:
+        await _let_go(process)
         await end(process)
         complaints.cancel()
         await asyncio.gather(complaints, return_exceptions=True)
@@ -251,6 +253,16 @@ async def _converse(connection: ClientSideConnection, question: Question, cwd: P
         raise ValueError(f"it speaks version {hello.protocol_version}, Planforge {acp.PROTOCOL_VERSION}")
     session = await connection.new_session(cwd=str(cwd), mcp_servers=[])
     return await connection.prompt(prompt=[acp.text_block(question.prompt)], session_id=session.session_id)
+
+
+async def _let_go(process: asyncio.subprocess.Process) -> None:
+    """Let the agent end by itself for a moment: it knows of children that have left its group."""
+    assert process.stdin is not None  # noqa: S101  (it was asked for)
+    process.stdin.close()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(GRACE):
+            while process.returncode is None:
+                await asyncio.sleep(0.01)
 
 
 async def _gone(process: asyncio.subprocess.Process) -> None:
