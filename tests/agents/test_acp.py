@@ -19,6 +19,7 @@ import pytest
 
 from planforge.agents import acp
 from planforge.agents.profiles import KNOWN, REHEARSAL, Profile
+from planforge.agents.wire import LINE_LIMIT
 from planforge.errors import AgentFailed, CannotPerform
 from planforge.kernel.effects import Access, AgentAnswer, Usage
 from planforge.workspace import processes
@@ -80,7 +81,7 @@ class Room:
         """Start a program as `planforge.app.compose` does."""
         pipe = asyncio.subprocess.PIPE
         process = await processes.start(
-            profile.command, cwd=cwd, extra=profile.env, stdin=pipe, stderr=pipe, limit=acp.LINE_LIMIT
+            profile.command, cwd=cwd, extra=profile.env, stdin=pipe, stderr=pipe, limit=LINE_LIMIT
         )
         self.started.append(process.pid)
         return process

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 from collections.abc import Awaitable
 from pathlib import Path
@@ -34,17 +33,12 @@ from acp.schema import (
 
 from planforge import __version__
 from planforge.agents.profiles import Profile
+from planforge.agents.wire import Wire
 from planforge.errors import AgentFailed
 from planforge.kernel.effects import Access, AgentAnswer, Usage
 
 TEXT_LIMIT = 1024 * 1024
 """How many characters of an answer are kept; a longer one is refused, not cut."""
-
-LINE_LIMIT = 50 * 1024 * 1024
-"""How long one message of the protocol may be."""
-
-NOISE_LIMIT = 1000
-"""How many lines that are no messages an agent may write, such as greetings and warnings."""
 
 GRACE = 1.0
 """How long, in seconds, an agent may take to end once it is let go, and how long one that has ended is
@@ -74,65 +68,6 @@ def _not_the_librarys(record: logging.LogRecord) -> bool:
 
 # The library reports each oddity of an agent to the root logger, with a traceback, on standard error.
 logging.getLogger().addFilter(_not_the_librarys)
-
-
-class Wire:
-    """The agent's streams as messages, within limits: the library's own reader has none."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdin is not None  # noqa: S101  (both were asked for)
-        assert process.stdout is not None  # noqa: S101
-        self._writer = process.stdin
-        self._reader = process.stdout
-        self._noise = 0
-        self.fault = ""
-        """Why nothing more is read, if it is not that the agent ended."""
-
-    async def send(self, message: dict[str, Any]) -> None:
-        """Send one message."""
-        self._writer.write(json.dumps(message, default=str).encode() + b"\n")
-        await self._writer.drain()
-
-    async def receive(self) -> dict[str, Any] | None:
-        """The next message; None if there will be no more."""
-        while line := await self._line():
-            await asyncio.sleep(0)  # what was said is taken in before more is read
-            message = _message(line)
-            if message is not None:
-                return message
-            self._noise += 1
-            if self._noise > NOISE_LIMIT:
-                self.fault = "does not speak the Agent Client Protocol"
-                break
-        return None
-
-    async def close(self) -> None:
-        """Nothing to do: whoever started the program ends it."""
-
-    async def _line(self) -> bytes:
-        try:
-            return await self._reader.readuntil()
-        except asyncio.IncompleteReadError as error:
-            return error.partial
-        except asyncio.LimitOverrunError as error:
-            self.fault = f"wrote {error.consumed} bytes without a line break"
-            return b""
-
-
-def _message(line: bytes) -> dict[str, Any] | None:
-    """The message that a line holds, if it is one that the library can take."""
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    match found:
-        case (
-            {"method": str()}
-            | {"id": int(), "result": _}
-            | {"id": int(), "error": {"code": int(), "message": str()}}
-        ):
-            return dict(found)
-    return None
 
 
 class Listener:

@@ -16,6 +16,7 @@ from typing import Any
 
 from planforge.agents import acp
 from planforge.agents.profiles import Profile, choose
+from planforge.agents.wire import LINE_LIMIT
 from planforge.app import approvals, demo, plans
 from planforge.app.project import Project
 from planforge.errors import AgentFailed, NeedsPerson, PlanEdited
@@ -88,7 +89,7 @@ class Worker:
             key: value.replace("${root}", str(self._project.root)) for key, value in profile.env.items()
         }
         return await processes.start(
-            profile.command, cwd=cwd, extra=extra, stdin=pipe, stderr=pipe, limit=acp.LINE_LIMIT
+            profile.command, cwd=cwd, extra=extra, stdin=pipe, stderr=pipe, limit=LINE_LIMIT
         )
 
     def _require_unchanged(self, name: str, effect: effects.RunAgent) -> None:
