@@ -8,7 +8,7 @@ Everything Planforge can say no with, and the exit code each no has.
     │   ├── NoRepository                  no git, no repository, or one without files
     │   ├── NotInitialised                a repository without `.planforge`
     │   └── LedgerUnreadable              a ledger that is corrupt, too new, or out of reach
-    ├── NoAgent                        4  no agent program to do the work
+    ├── NoAgent                        4  no agent program, or one that is not logged in
     ├── RefusedByGate                  5  a gate is closed: no approval, or it was voided
     ├── NeedsPerson                    6  a person must decide first
     ├── Locked                         7  somebody else is at it
@@ -69,7 +69,7 @@ class LedgerUnreadable(NotFound):
 
 
 class NoAgent(PlanforgeError):
-    """No agent program was found."""
+    """There is no agent that could do the work."""
 
     exit_code = 4
 

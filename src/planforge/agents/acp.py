@@ -34,7 +34,7 @@ from acp.schema import (
 from planforge import __version__
 from planforge.agents.profiles import Profile
 from planforge.agents.wire import Wire
-from planforge.errors import AgentFailed
+from planforge.errors import AgentFailed, NoAgent
 from planforge.kernel.effects import Access, AgentAnswer, Usage
 
 TEXT_LIMIT = 1024 * 1024
@@ -43,6 +43,9 @@ TEXT_LIMIT = 1024 * 1024
 GRACE = 1.0
 """How long, in seconds, an agent may take to end once it is let go, and how long one that has ended is
 listened to if something it left holds its streams."""
+
+NOT_LOGGED_IN = -32000
+"""The protocol's code for an agent that wants its user to log in first."""
 
 READING = frozenset({"read", "search", "think", "fetch"})
 """The kinds of tool call that a reading role may be allowed."""
@@ -124,7 +127,11 @@ class Question(Protocol):
 async def ask(
     name: str, profile: Profile, question: Question, *, cwd: Path, seconds: float, launch: Launch, end: End
 ) -> AgentAnswer:
-    """Start the agent, put the question, and return its answer or raise `AgentFailed`."""
+    """
+    Start the agent, put the question, and return its answer or raise `AgentFailed`.
+
+    An agent that is not logged in has not failed: that is `NoAgent`, no outcome, and can be mended.
+    """
     process = await launch(profile, cwd)
     last_words = bytearray()
     complaints = asyncio.create_task(_drain(process, last_words))
@@ -137,6 +144,9 @@ async def ask(
     except TimeoutError:
         raise AgentFailed(f"agent `{name}` did not answer within {seconds:g} s") from None
     except acp.RequestError as error:
+        if error.code == NOT_LOGGED_IN:
+            hint = "log in with the agent's own command, then run `planforge resume`"
+            raise NoAgent(f"agent `{name}` is not logged in ({_one_line(error)})", hint) from error
         raise AgentFailed(f"agent `{name}` failed: {_one_line(f'{error}{_detail(error)}')}") from error
     except ConnectionError as error:
         if not wire.fault:

@@ -196,7 +196,7 @@ def test_a_second_run_keeps_what_the_first_one_landed(tmp_path: Path) -> None:
         ([{"exit": 3}], "ended without an answer"),
         ([{"say": ""}], "empty answer"),
         ([{"stop": "refusal"}, {"say": "no"}], "refusal"),
-        ([{"error": {"code": -32000, "message": "Authentication required"}}], "Authentication required"),
+        ([{"error": {"code": -32603, "message": "Internal error"}}], "Internal error"),
     ],
 )
 def test_an_agent_that_misbehaves_while_drafting_fails_the_forge_in_one_line(
@@ -210,6 +210,20 @@ def test_an_agent_that_misbehaves_while_drafting_fails_the_forge_in_one_line(
     assert "Traceback" not in process.stderr
     assert not (root / "planted.txt").exists()
     assert document("status", cwd=root)["runs"][0]["status"] == "failed"
+
+
+def test_an_agent_that_is_not_logged_in_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
+    root = workshop(tmp_path)
+    original = (tmp_path / "rehearsal.json").read_text()
+    rewrite(tmp_path, ("Role: auditor", [{"error": {"code": -32000, "message": "Authentication required"}}]))
+    process = planforge("forge", story.REQUEST, cwd=root)
+    assert process.returncode == 4
+    assert "is not logged in (Authentication required)" in process.stderr
+    assert "planforge resume" in process.stderr
+    assert document("status", cwd=root)["runs"][0]["status"] == "interrupted"
+    (tmp_path / "rehearsal.json").write_text(original)
+    assert planforge("resume", cwd=root).returncode == 0
+    assert document("plan", "list", cwd=root)[0]["status"] == "REVIEW"
 
 
 def test_a_plan_that_a_person_edits_while_it_is_forged_is_left_as_they_wrote_it(tmp_path: Path) -> None:
