@@ -56,7 +56,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
 
 def rows(project: Project) -> list[PlanRow]:
     """All plans, oldest first."""
-    return project.ledger.select(PlanRow, "plans ORDER BY plan")
+    return project.ledger.select(PlanRow, "plans ORDER BY length(plan), plan")
 
 
 def row(project: Project, name: str) -> PlanRow:

@@ -51,9 +51,9 @@ class Attempt(msgspec.Struct, kw_only=True):
 
 
 class Step(msgspec.Struct, kw_only=True):
-    """One step of the plan."""
+    """One step of the plan; people know it as a phase."""
 
-    step: str
+    step: str = msgspec.field(name="id")
     title: str
     kind: str
     files: tuple[str, ...]
@@ -85,7 +85,7 @@ class Document(msgspec.Struct, kw_only=True):
     approved_by: str = ""
     branch: str = ""
     base: str = ""
-    steps: list[Step] = []
+    steps: list[Step] = msgspec.field(default_factory=list, name="phases")
     landed_commit: str = ""
     landed_tree: str = ""
     score: int | None = None

@@ -55,7 +55,7 @@ def rows(project: Project, *, unfinished: bool = False) -> list[RunRow]:
     """All runs, oldest first. One that nobody drives although it is not finished is interrupted."""
     where = "WHERE status IN ('running', 'waiting')" if unfinished else ""
     found = []
-    for run in project.ledger.select(RunRow, f"runs {where} ORDER BY run"):
+    for run in project.ledger.select(RunRow, f"runs {where} ORDER BY length(run), run"):
         if run.status == "running" and not is_held(project.lock(run.run)):
             found.append(msgspec.structs.replace(run, status="interrupted"))
         else:

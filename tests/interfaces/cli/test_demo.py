@@ -13,7 +13,7 @@ from repositories import git
 
 
 def attempts(told: Told, step: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = next(s for s in told.document["steps"] if s["step"] == step)["attempts"]
+    found: list[dict[str, Any]] = next(s for s in told.document["phases"] if s["id"] == step)["attempts"]
     return found
 
 
@@ -49,7 +49,7 @@ def test_the_landed_commits_carry_trailers_and_their_exact_trees_passed(told: To
     landed = [line.split() for line in log.splitlines()][:-1]
     passed = {
         evidence["tree"]: evidence
-        for step in told.document["steps"]
+        for step in told.document["phases"]
         for attempt in step["attempts"]
         for evidence in attempt["evidence"]
         if evidence["outcome"] == "pass"

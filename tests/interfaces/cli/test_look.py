@@ -220,6 +220,6 @@ def test_help_lists_every_command_with_examples_and_exit_codes(tmp_path: Path) -
 
 
 def test_the_archive_keeps_the_attempt_that_was_not_taken(told: Told) -> None:
-    lie = next(step for step in told.document["steps"] if step["step"] == "phase-1")["attempts"][0]
+    lie = next(step for step in told.document["phases"] if step["id"] == "phase-1")["attempts"][0]
     kept = git(told.root, "rev-parse", "refs/planforge/archive/run-001/phase-1-1")
     assert kept == lie["commit"]

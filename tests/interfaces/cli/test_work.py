@@ -81,7 +81,7 @@ def test_a_request_becomes_landed_code_step_by_step(tmp_path: Path) -> None:
     assert process.returncode == 0, process.stderr
     report = json.loads(process.stdout)
     assert report["status"] == "done"
-    assert [len(step["attempts"]) for step in report["steps"]] == [2, 1, 0]
+    assert [len(step["attempts"]) for step in report["phases"]] == [2, 1, 0]
     assert git(root, "rev-list", "--count", f"HEAD..{report['branch']}") == "2"
     assert (git(root, "rev-parse", "HEAD"), git(root, "diff", "HEAD")) == before
     assert git(root, "status", "--porcelain").splitlines() == ["?? docs/"]
@@ -159,7 +159,7 @@ def test_an_agent_that_keeps_lying_lands_nothing_and_the_exit_code_says_so(tmp_p
     assert process.returncode == 1
     report = json.loads(process.stdout)
     assert report["status"] == "failed"
-    assert [attempt["evidence"][0]["outcome"] for attempt in report["steps"][0]["attempts"]] == ["fail"] * 3
+    assert [attempt["evidence"][0]["outcome"] for attempt in report["phases"][0]["attempts"]] == ["fail"] * 3
     assert git(root, "rev-list", "--count", f"HEAD..{report['branch']}") == "0"
     assert len(git(root, "for-each-ref", "refs/planforge/archive/").splitlines()) == 3
     assert document("plan", "list", cwd=root)[0]["status"] == "REVIEW"
@@ -175,7 +175,7 @@ def test_a_second_run_keeps_what_the_first_one_landed(tmp_path: Path) -> None:
     process = planforge("plan", "run", "1", "--json", cwd=root)
     assert process.returncode == 0, process.stderr
     report = json.loads(process.stdout)
-    assert [(step["status"], len(step["attempts"])) for step in report["steps"]] == [
+    assert [(step["status"], len(step["attempts"])) for step in report["phases"]] == [
         ("done", 0),
         ("done", 1),
         ("done", 0),
@@ -247,7 +247,10 @@ def test_what_a_killed_agent_left_is_kept_and_the_next_one_starts_clean(tmp_path
     assert process.returncode == 0, process.stderr
     report = json.loads(process.stdout)
     assert "half.txt" not in git(root, "ls-tree", "-r", "--name-only", report["branch"])
-    assert report["steps"][0]["attempts"][0]["files"] == ["tests/test_frequency.py", "wordcount/frequency.py"]
+    assert report["phases"][0]["attempts"][0]["files"] == [
+        "tests/test_frequency.py",
+        "wordcount/frequency.py",
+    ]
     kept = git(root, "ls-tree", "-r", "--name-only", "refs/planforge/archive/run-002/phase-1-1.left")
     assert "half.txt" in kept.splitlines()
     assert not half.exists()
@@ -326,7 +329,7 @@ def test_without_a_check_nothing_can_land(tmp_path: Path) -> None:
     (root / "planforge.toml").write_text(agents)
     process = planforge("plan", "run", "1", "--json", cwd=root)
     assert process.returncode == 1
-    attempt = json.loads(process.stdout)["steps"][0]["attempts"][0]
+    attempt = json.loads(process.stdout)["phases"][0]["attempts"][0]
     assert attempt["evidence"][0]["outcome"] == "cannot_tell"
     assert attempt["evidence"][0]["reason"] == "no check is configured"
 
