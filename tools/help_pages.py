@@ -24,7 +24,7 @@ def commands(command: click.Command, context: click.Context) -> Iterator[tuple[c
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             found = command.get_command(context, name)
-            assert found is not None  # noqa: S101  (it was listed)
+            assert found is not None
             yield from commands(found, click.Context(found, info_name=name, parent=context))
 
 

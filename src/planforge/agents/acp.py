@@ -202,7 +202,7 @@ async def _converse(connection: ClientSideConnection, question: Question, cwd: P
 
 async def _let_go(process: asyncio.subprocess.Process) -> None:
     """Let the agent end by itself for a moment: it knows of children that have left its group."""
-    assert process.stdin is not None  # noqa: S101  (it was asked for)
+    assert process.stdin is not None
     process.stdin.close()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(GRACE):
@@ -255,7 +255,7 @@ def _one_line(text: object) -> str:
 
 async def _drain(process: asyncio.subprocess.Process, last_words: bytearray) -> None:
     """Read the agent's standard error to its end and keep the last of it."""
-    assert process.stderr is not None  # noqa: S101  (it was asked for)
+    assert process.stderr is not None
     while chunk := await process.stderr.read(65536):
         last_words += chunk
         del last_words[:-2000]

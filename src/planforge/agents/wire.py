@@ -22,8 +22,8 @@ class Wire:
     """One agent's streams."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdin is not None  # noqa: S101  (both were asked for)
-        assert process.stdout is not None  # noqa: S101
+        assert process.stdin is not None
+        assert process.stdout is not None
         self._writer = process.stdin
         self._reader = process.stdout
         self._noise = 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from planforge.errors import LedgerUnreadable
-from planforge.kernel.events import Event, Payload
-from planforge.kernel.ledger import Fault
+from planforge.kernel.events import Event, Payload, Recorded
+from planforge.kernel.ledger import Fault, Ledger
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -28,19 +29,21 @@ def verify(project: Project) -> Verification:
     """Check the chain, then every object that an event refers to."""
     ledger = project.ledger
     faults = list(ledger.faults())
-    seen: set[str] = set()
-    if not faults:
+    referred: dict[str, Recorded] = {}
+    if not faults:  # otherwise what the events say is not to be relied on
         for recorded in ledger.since():
             for name in _objects(recorded.event):
-                if name in seen:
-                    continue
-                seen.add(name)
-                try:
-                    ledger.objects.get(name)
-                except LedgerUnreadable as error:
-                    place = {"seq": recorded.seq, "stream": recorded.stream, "kind": recorded.kind}
-                    faults.append(Fault(**place, problem=error.message))  # type: ignore[arg-type]
-    return Verification(intact=not faults, events=ledger.head(), objects=len(seen), faults=tuple(faults))
+                referred.setdefault(name, recorded)
+    faults += _damaged(ledger, referred)
+    return Verification(intact=not faults, events=ledger.head(), objects=len(referred), faults=tuple(faults))
+
+
+def _damaged(ledger: Ledger, referred: dict[str, Recorded]) -> Iterator[Fault]:
+    for name, recorded in referred.items():
+        try:
+            ledger.objects.get(name)
+        except LedgerUnreadable as error:
+            yield Fault(seq=recorded.seq, stream=recorded.stream, kind=recorded.kind, problem=error.message)
 
 
 def _objects(event: Event) -> list[str]:

@@ -124,7 +124,7 @@ async def run(
 
 async def _finish(process: asyncio.subprocess.Process, kept: Kept) -> int | None:
     """Collect the output until the program ends; what it left running in its group ends then, too."""
-    assert process.stdout is not None  # noqa: S101  (it was asked for)
+    assert process.stdout is not None
     reading = asyncio.ensure_future(_drain(process.stdout, kept))
     ended = asyncio.ensure_future(exited(process))
     try:

@@ -46,7 +46,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         found = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
-        assert isinstance(found, click.Command)  # noqa: S101
+        assert isinstance(found, click.Command)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -47,7 +47,7 @@ def run() -> None:
 
 def _dispatch(words: list[str]) -> int:
     if words == ["--version"]:
-        print(f"planforge {__version__}")  # noqa: T201
+        print(f"planforge {__version__}")
         return 0
     if (arguments := plain_form(words)) is not None:
         _load_quickly()
@@ -55,7 +55,7 @@ def _dispatch(words: list[str]) -> int:
             import_module("planforge.interfaces.cli.views"), words[0]
         )
         for text in view(**arguments):
-            print(text)  # noqa: T201
+            print(text)
         sys.stdout.flush()
         return 0
     from planforge.interfaces.cli.commands import call
@@ -94,10 +94,10 @@ def plain_form(words: list[str]) -> dict[str, object] | None:
 def fail(error: PlanforgeError, code: int) -> int:
     """Say what went wrong and what to do about it."""
     hint = f"\n\nhint: {error.hint}" if error.hint else ""
-    print(f"error: {error.message}{hint}", file=sys.stderr)  # noqa: T201
+    print(f"error: {error.message}{hint}", file=sys.stderr)
     if "--json" in sys.argv:
         from planforge.interfaces.cli.printing import as_document
 
         said = {"code": code, "error": type(error).__name__, "message": error.message, "hint": error.hint}
-        print(as_document({"error": said}))  # noqa: T201
+        print(as_document({"error": said}))
     return code

@@ -108,7 +108,7 @@ def summary(document: object) -> str:
     """How a run ended, in a few lines, with the next command."""
     from planforge.app.report import Document
 
-    assert isinstance(document, Document)  # noqa: S101
+    assert isinstance(document, Document)
     mark = "✓" if document.status == "done" else "✗"
     lines = [f"{mark} {document.run} {document.status}: {document.reason}"]
     if document.flow == "forge" and not document.written:
