@@ -11,7 +11,8 @@ import pytest
 
 from planforge.app import story
 from programs import COMMAND, document, environment, planforge
-from repositories import commit, git, repository, write
+from repositories import git, repository, write
+from workshops import workshop
 
 PLAN = "docs/plans/plan-001-common-words-and-reading-time.md"
 
@@ -19,20 +20,6 @@ PLAN = "docs/plans/plan-001-common-words-and-reading-time.md"
 def scenes(path: Path) -> list[dict[str, Any]]:
     script: dict[str, list[dict[str, Any]]] = json.loads(path.read_text())
     return script["scenes"]
-
-
-def workshop(place: Path) -> Path:
-    """A repository with the sample's code, and the sample's script beside it."""
-    root = place / "workshop"
-    files = {name: text for name, text in story.FILES.items() if name != ".gitignore"}
-    repository(root, files)
-    (root / "planforge.toml").write_text(
-        story.FILES["planforge.toml"].replace("${root}/.planforge/rehearsal", str(place / "rehearsal"))
-    )
-    commit(root, {}, "settings")
-    (place / "rehearsal.json").write_text(story.script(0))
-    assert planforge("init", cwd=root).returncode == 0
-    return root
 
 
 def rewrite(place: Path, *changes: tuple[str, list[dict[str, object]]]) -> None:

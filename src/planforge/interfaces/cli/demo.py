@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.words import first_line
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def demo(ctx: click.Context, directory: Path | None, pace: float, as_json: bool)
     from planforge.interfaces.cli.progress import shown
 
     project, run = demos.begin(directory, pace=pace)
-    click.echo(f"{run} in {project.root}\n{NO_MODEL}\n\nRequest: {story.REQUEST}\n", err=True)
+    talk(f"{run} in {project.root}\n{NO_MODEL}\n\nRequest: {story.REQUEST}\n")
     with shown() as observer:
         ended = runs.drive(project, run, observer)
     document = report.of_run(project, run)

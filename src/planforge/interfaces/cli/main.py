@@ -38,9 +38,10 @@ def run() -> None:
         code = _dispatch(sys.argv[1:])
     except PlanforgeError as error:
         code = fail(error, error.exit_code)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain once more while shutting down.
-        sys.stderr.close()
+    except BrokenPipeError:  # whoever read our output has seen enough
+        from planforge.interfaces.cli.printing import hush
+
+        hush(sys.stdout)
         code = 0
     sys.exit(code)
 

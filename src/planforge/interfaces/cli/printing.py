@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from typing import TextIO
+
+
+def hush(stream: TextIO) -> None:
+    """Point a stream that nobody reads any more at nothing: then it cannot fail again, not even at exit."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, stream.fileno())
+    os.close(nothing)
 
 
 def as_document(value: object) -> str:

@@ -2,13 +2,15 @@
 What a person sees while work goes on, on standard error.
 
 On a terminal, finished facts scroll by above a few live lines that say what is
-under way and for how long. Elsewhere, one plain line for each fact.
+under way and for how long. Elsewhere, one plain line for each fact, and now and
+then one for what is still under way, so that a quiet hour is not taken for the end.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.interfaces.cli.printing import hush
 from planforge.interfaces.cli.words import said, where
 from planforge.kernel import events
 from planforge.kernel.events import Recorded
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from rich.spinner import Spinner
 
 Observer = Callable[[Recorded], None]
+
+HEARTBEAT = 30.0
+"""Seconds between two plain lines about the same thing."""
 
 QUIET = (
     events.EffectIntended,
@@ -50,13 +56,14 @@ ACTIVITY = {
 
 
 @contextmanager
-def shown() -> Iterator[Observer]:
+def shown(heartbeat: float = HEARTBEAT) -> Iterator[Observer]:
     """Show what happens for as long as the block runs."""
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         with _live() as observer:
             yield _unheard(observer)
     else:
-        yield _unheard(_plain)
+        with _plain(heartbeat) as observer:
+            yield _unheard(observer)
 
 
 def _unheard(observer: Observer) -> Observer:
@@ -69,40 +76,58 @@ def _unheard(observer: Observer) -> Observer:
             try:
                 observer(recorded)
             except OSError:
+                hush(sys.stderr)
                 gone = True
 
     return observe
 
 
-def _is_quiet(event: events.Event) -> bool:
-    return isinstance(event, QUIET) or (isinstance(event, events.PlanWritten) and event.cause == "audit")
+@contextmanager
+def _plain(heartbeat: float) -> Iterator[Observer]:
+    under_way = UnderWay()
+    over = threading.Event()
 
+    def beat() -> None:
+        while not over.wait(heartbeat):
+            for _, line in under_way.lines():
+                try:
+                    click.echo(f"… {line}", err=True)
+                except OSError:
+                    return
 
-def _plain(recorded: Recorded) -> None:
-    if not _is_quiet(recorded.event):
-        click.echo(f"{_mark(recorded)} {_place(recorded):<9} {said(recorded.event)}", err=True)
+    def observe(recorded: Recorded) -> None:
+        under_way.take(recorded)
+        if not _is_quiet(recorded.event):
+            click.echo(f"{_mark(recorded)} {_place(recorded):<9} {said(recorded.event)}", err=True)
 
-
-def _place(recorded: Recorded) -> str:
-    """What an event is about; for an effect, the flow that asked for it."""
-    flow = recorded.key.rpartition("/")[0].rpartition("/")[2]
-    return where(recorded.event) or flow or recorded.stream
-
-
-def _mark(recorded: Recorded) -> str:
-    return "✓" if recorded.kind in GOOD else "✗" if recorded.kind in BAD else "·"
+    heart = threading.Thread(target=beat, daemon=True)
+    heart.start()
+    try:
+        yield observe
+    finally:
+        over.set()
+        heart.join()
 
 
 @contextmanager
 def _live() -> Iterator[Observer]:
-    from rich.console import Console
+    from rich.console import Console, Group
     from rich.live import Live
+    from rich.spinner import Spinner
     from rich.text import Text
 
     console = Console(stderr=True, highlight=False)
     under_way = UnderWay()
+    spinners: dict[str, Spinner] = {}
     colours = {"✓": "green", "✗": "red", "·": "dim"}
-    with Live(get_renderable=under_way.lines, console=console, refresh_per_second=8, transient=True) as live:
+
+    def drawn() -> RenderableType:
+        found = under_way.lines()
+        for key, line in found:
+            spinners.setdefault(key, Spinner("dots")).update(text=line)
+        return Group(*(spinners[key] for key, _ in found))
+
+    with Live(get_renderable=drawn, console=console, refresh_per_second=8, transient=True) as live:
 
         def observe(recorded: Recorded) -> None:
             under_way.take(recorded)
@@ -119,25 +144,33 @@ class UnderWay:
     """The effects that were intended and have no outcome yet."""
 
     def __init__(self) -> None:
-        self._spinners: dict[str, tuple[str, float, Spinner]] = {}
+        self._since: dict[str, tuple[str, float]] = {}
 
     def take(self, recorded: Recorded) -> None:
         """Note that an effect began or ended."""
-        from rich.spinner import Spinner
-
         match recorded.event:
             case events.EffectIntended(effect=effect, about=about) if effect in ACTIVITY:
                 text = f"{_place(recorded):<9} {ACTIVITY[effect].format(about=about)}"
-                self._spinners[recorded.key] = (text, time.monotonic(), Spinner("dots"))
+                self._since[recorded.key] = (text, time.monotonic())
             case events.EffectCompleted() | events.EffectFailed():
-                self._spinners.pop(recorded.key, None)
+                self._since.pop(recorded.key, None)
 
-    def lines(self) -> RenderableType:
-        """One line for each, with a spinner and how long it has taken so far."""
-        from rich.console import Group
-
+    def lines(self) -> list[tuple[str, str]]:
+        """The key of each, and a line that says what it is and how long it has taken so far."""
         now = time.monotonic()
-        shown = list(self._spinners.values())  # a copy: another thread draws while this one works
-        for text, since, spinner in shown:
-            spinner.update(text=f"{text} ({now - since:.0f} s)")
-        return Group(*(spinner for _, _, spinner in shown))
+        begun = list(self._since.items())  # a copy: another thread draws while this one works
+        return [(key, f"{text} ({now - since:.0f} s)") for key, (text, since) in begun]
+
+
+def _is_quiet(event: events.Event) -> bool:
+    return isinstance(event, QUIET) or (isinstance(event, events.PlanWritten) and event.cause == "audit")
+
+
+def _place(recorded: Recorded) -> str:
+    """What an event is about; for an effect, the flow that asked for it."""
+    flow = recorded.key.rpartition("/")[0].rpartition("/")[2]
+    return where(recorded.event) or flow or recorded.stream
+
+
+def _mark(recorded: Recorded) -> str:
+    return "✓" if recorded.kind in GOOD else "✗" if recorded.kind in BAD else "·"

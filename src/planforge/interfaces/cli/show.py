@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import click
 
-from planforge.interfaces.cli.printing import as_document
+from planforge.interfaces.cli.printing import as_document, hush
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
 """Adds `--json` to a command."""
 
 
 def show(value: object, text: str | Callable[[], str], *, as_json: bool) -> None:
-    """Print `value` as JSON, or `text` for people."""
-    if as_json:
-        click.echo(as_document(value))
-    else:
-        click.echo(text() if callable(text) else text)
+    """Print `value` as JSON, or `text` for people. That nobody reads it to its end is no failure."""
+    shown = as_document(value) if as_json else text() if callable(text) else text
+    try:
+        click.echo(shown)
+    except BrokenPipeError:
+        hush(sys.stdout)
+
+
+def talk(text: str) -> None:
+    """Say something on standard error, if anybody listens."""
+    try:
+        click.echo(text, err=True)
+    except OSError:
+        hush(sys.stderr)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
@@ -95,11 +95,10 @@ def drive(project: Project, run: str, *, as_json: bool) -> int:
     from planforge.app import report, runs
     from planforge.interfaces.cli.progress import shown
 
-    click.echo(f"{run} in {project.root}", err=True)
+    talk(f"{run} in {project.root}")
     with shown() as observer:
         ended = runs.drive(project, run, observer)
     document = report.of_run(project, run)
-    sys.stderr.flush()
     show(document, lambda: summary(document), as_json=as_json)
     return ended.exit_code
 

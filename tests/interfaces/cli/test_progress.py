@@ -1,0 +1,138 @@
+"""What a person sees while work goes on, on a terminal and elsewhere."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from planforge.app import story
+from planforge.interfaces.cli.progress import shown
+from planforge.interfaces.cli.words import said
+from planforge.kernel import events
+from planforge.kernel.events import EVENTS, Event, Payload, Recorded
+from programs import COMMAND, Told, environment
+from workshops import workshop
+
+
+def recorded(event: Event, key: str = "") -> Recorded:
+    return Recorded(
+        seq=1, stream="run-001", version=1, at="2026-01-02T03:04:05+00:00", key=key, event=event, hash=""
+    )
+
+
+def intended(about: str) -> events.EffectIntended:
+    return events.EffectIntended(effect="RunAgent", about=about, fingerprint="f", body=Payload())
+
+
+STARTED = events.StepStarted(plan="plan-001", step="phase-1", attempt=1, base="b" * 40)
+
+
+def test_elsewhere_each_fact_is_a_plain_line_and_effects_are_left_to_the_log(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with shown() as observe:
+        observe(recorded(STARTED, "/2/phase-1/0"))
+        observe(recorded(intended("developer"), "/2/phase-1/1"))
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "· phase-1   attempt 1 begins at bbbbbbbbbbbb\n"
+
+
+def test_elsewhere_a_line_now_and_then_says_what_is_still_under_way(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    heard = ""
+    with shown(heartbeat=0.001) as observe:
+        observe(recorded(intended("developer"), "/2/phase-1/1"))
+        while "\n" not in heard:
+            heard += capsys.readouterr().err
+        observe(recorded(events.EffectCompleted(effect="RunAgent", outcome=Payload()), "/2/phase-1/1"))
+    assert heard.startswith("… phase-1   the developer is at work (0 s)\n")
+
+
+def test_work_goes_on_when_nobody_reads_what_is_shown(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    process = subprocess.Popen(
+        [*COMMAND, "demo", str(tmp_path / "story"), "--pace", "0", "--json"],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=write,
+    )
+    os.close(write)
+    out, _ = process.communicate(timeout=100)
+    assert process.returncode == 0
+    assert b'"status": "done"' in out
+
+
+@pytest.mark.parametrize(("cap", "code"), [("5", 0), ("1", 6)])
+def test_the_exit_code_is_that_of_the_work_although_nobody_reads_the_result(
+    tmp_path: Path, cap: str, code: int
+) -> None:
+    root = workshop(tmp_path)
+    read, write = os.pipe()
+    os.close(read)
+    process = subprocess.Popen(
+        [*COMMAND, "forge", story.REQUEST, "--cap", cap],
+        cwd=root,
+        env=environment(),
+        stdout=write,
+        stderr=subprocess.PIPE,
+    )
+    os.close(write)
+    _, said_meanwhile = process.communicate(timeout=100)
+    assert process.returncode == code, said_meanwhile
+    assert b"Traceback" not in said_meanwhile
+
+
+def test_on_a_terminal_what_is_under_way_is_shown_live(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "demo", str(tmp_path / "story"), "--pace", "0.3"],
+        env=environment({"TERM": "xterm-256color", "COLUMNS": "120"}),
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not chunk:
+            break
+        seen += chunk
+    os.close(ours)
+    assert process.wait(timeout=60) == 0
+    text = seen.decode("utf-8", "replace")
+    for words in ("the drafter is at work", "the developer is at work", "landed on", "\x1b["):
+        assert words in text
+
+
+def test_the_story_is_plain_where_there_is_no_terminal(told: Told) -> None:
+    assert "\x1b" not in told.progress
+    assert all(line.isprintable() for line in told.progress.splitlines())
+
+
+@pytest.mark.parametrize("kind", sorted(EVENTS))
+def test_every_kind_of_event_has_words_of_its_own(kind: str) -> None:
+    assert said.dispatch(EVENTS[kind]) is not said.dispatch(Event)
+
+
+def test_the_terminal_library_is_not_loaded_elsewhere() -> None:
+    code = (
+        "import sys\n"
+        "from planforge.interfaces.cli.progress import shown\n"
+        "with shown(): pass\n"
+        "print([name for name in sys.modules if name.split('.')[0] == 'rich'])\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert process.stdout == "[]\n"
