@@ -52,6 +52,19 @@ def planforge(
     )
 
 
+def python(code: str, *, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a few lines of Python in a process of their own."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=cwd,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
 def document(*arguments: str, cwd: Path) -> Any:
     """What a command prints with `--json`."""
     process = planforge(*arguments, "--json", cwd=cwd)

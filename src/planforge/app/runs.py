@@ -143,8 +143,8 @@ def _judge(run: str, result: Result) -> Ended:
     from planforge.workflows.plan_run import PlanRunResult
 
     match result:
-        case ForgeResult(clean=clean, reason=reason):
-            exit_code = 0 if clean else NeedsPerson.exit_code
+        case ForgeResult(clean=clean, reason=reason, content=content):
+            exit_code = 0 if clean else NeedsPerson.exit_code if content else 1
             return Ended(run=run, succeeded=clean, reason=reason, exit_code=exit_code)
         case PlanRunResult(done=done, reason=reason, voided=voided):
             exit_code = 0 if done else RefusedByGate.exit_code if voided else 1

@@ -29,9 +29,10 @@ def begin_forge(project: Project, request: str, *, cap: int | None = None) -> st
     title = title_of(request)
     settings = project.settings.forge
 
-    def asked(plan: str) -> ForgeRequest:
-        return ForgeRequest(
-            plan=plan,
+    while True:
+        created = new_plan(project, title, request)
+        asking = ForgeRequest(
+            plan=created.plan,
             title=title,
             request=request,
             project=project.root.name,
@@ -39,10 +40,6 @@ def begin_forge(project: Project, request: str, *, cap: int | None = None) -> st
             base=base,
             cap=cap or settings.cap,
         )
-
-    while True:
-        created = new_plan(project, title, request)
-        asking = asked(created.plan)
         try:
             return runs.begin(project, "forge", created.plan, _always(asking), created)
         except Conflict:

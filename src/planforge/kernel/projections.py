@@ -97,7 +97,8 @@ def _(event: events.PlanWritten, at: str) -> Iterable[Change]:
 
 @_changes.register(events.PlanForged)
 def _(event: events.PlanForged, at: str) -> Iterable[Change]:
-    yield _plan(event.plan, "REVIEW", at)
+    if event.content:  # there is something to review
+        yield _plan(event.plan, "REVIEW", at)
 
 
 @_changes.register(events.PlanApproved)

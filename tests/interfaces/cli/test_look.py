@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from planforge.interfaces.cli.main import plain_form
-from programs import Told, document, environment, planforge
+from programs import Told, document, environment, planforge, python
 from repositories import git
 
 HEAVY = {"acp", "pydantic", "asyncio", "rich", "starlette", "uvicorn", "httpx", "mcp"}
@@ -27,14 +27,7 @@ def test_a_read_command_loads_no_agent_async_or_web_library(told: Told, words: l
         "from planforge.interfaces.cli.main import run\n"
         "run()\n"
     )
-    process = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=told.root,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = python(code, cwd=told.root)
     assert process.returncode == 0
     loaded = {name.split(".")[0] for name in process.stderr.split()}
     assert "planforge" in loaded
@@ -56,14 +49,7 @@ def test_a_read_command_loads_no_agent_async_or_web_library(told: Told, words: l
 def test_the_quick_way_and_the_way_through_click_print_the_same(told: Told, words: list[str]) -> None:
     assert plain_form(words) is not None
     code = f"from planforge.interfaces.cli.commands import call; raise SystemExit(call({words!r}))"
-    by_click = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=told.root,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    by_click = python(code, cwd=told.root)
     quick = planforge(*words, cwd=told.root)
     assert (quick.returncode, quick.stdout) == (by_click.returncode, by_click.stdout)
     assert quick.returncode == 0

@@ -134,6 +134,16 @@ def test_a_forge_that_stays_blocked_needs_a_person(tmp_path: Path) -> None:
     assert document("plan", "list", cwd=root)[0]["status"] == "REVIEW"
 
 
+def test_a_drafter_that_never_gives_a_plan_has_failed_and_leaves_nothing_to_review(tmp_path: Path) -> None:
+    root = workshop(tmp_path)
+    rewrite(tmp_path, ("Role: drafter", [{"say": "Sure! What shall I do?"}]))
+    process = planforge("forge", story.REQUEST, cwd=root)
+    assert process.returncode == 1
+    assert "the drafter gave no plan" in process.stdout
+    assert document("plan", "list", cwd=root)[0]["status"] == "DRAFT"
+    assert document("status", cwd=root)["next"] == ['planforge forge "what you want"']
+
+
 def test_an_agent_that_keeps_lying_lands_nothing_and_the_exit_code_says_so(tmp_path: Path) -> None:
     root = approved(tmp_path)
     lie: list[dict[str, object]] = [

@@ -13,6 +13,7 @@ from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
+    from planforge.app.report import Document
 
 
 @click.command()
@@ -103,11 +104,8 @@ def drive(project: Project, run: str, *, as_json: bool) -> int:
     return ended.exit_code
 
 
-def summary(document: object) -> str:
+def summary(document: Document) -> str:
     """How a run ended, in a few lines, with the next command."""
-    from planforge.app.report import Document
-
-    assert isinstance(document, Document)
     mark = "✓" if document.status == "done" else "✗"
     lines = [f"{mark} {document.run} {document.status}: {document.reason}"]
     if document.flow == "forge" and not document.written:
