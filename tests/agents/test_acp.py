@@ -119,11 +119,11 @@ def one_line(error: CannotPerform) -> str:
 def members(groups: list[int]) -> list[str]:
     """The processes that run in any of these groups; those that ended and were not collected do not run."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            state, _, group = path.read_text().rpartition(")")[2].split()[:3]
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended while we looked
+            state, _, group = (path / "stat").read_text().rpartition(")")[2].split()[:3]
             if int(group) in groups and state != "Z":
-                found.append(path.parent.name)
+                found.append(path.name)
     return found
 
 

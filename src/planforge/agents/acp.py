@@ -47,6 +47,9 @@ listened to if something it left holds its streams."""
 NOT_LOGGED_IN = -32000
 """The protocol's code for an agent that wants its user to log in first."""
 
+LOOKS = 100
+"""How often in that time we look whether it has ended."""
+
 READING = frozenset({"read", "search", "think", "fetch"})
 """The kinds of tool call that a reading role may be allowed."""
 
@@ -158,8 +161,10 @@ async def ask(
         why = _one_line(str(error).partition("[type=")[0])
         raise AgentFailed(f"agent `{name}` broke the Agent Client Protocol: {why}") from error
     finally:
-        await _let_go(process)
-        await end(process)
+        try:
+            await _let_go(process)
+        finally:
+            await end(process)
         complaints.cancel()
         await asyncio.gather(complaints, return_exceptions=True)
 
@@ -204,10 +209,11 @@ async def _let_go(process: asyncio.subprocess.Process) -> None:
     """Let the agent end by itself for a moment: it knows of children that have left its group."""
     assert process.stdin is not None
     process.stdin.close()
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(GRACE):
-            while process.returncode is None:
-                await asyncio.sleep(0.01)
+    # Not `asyncio.timeout`, whose end an early Python 3.11 takes for the cancellation of a cancelled task.
+    for _ in range(LOOKS):
+        if process.returncode is not None:
+            return
+        await asyncio.sleep(GRACE / LOOKS)
 
 
 async def _gone(process: asyncio.subprocess.Process) -> None:
