@@ -24,18 +24,20 @@ format: .venv/ready ## Rewrite the code in house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: .venv/ready ## Measure start-up against a bare interpreter
-	$(BIN)/python benchmarks/startup.py
+bench: .venv/ready .venv-bench/ready ## Measure against a bare commit and the peers (BENCH="--quick" for a glance)
+	$(BIN)/python -m benchmarks.bench $(BENCH)
 
 docs: .venv/ready ## Write the help pages anew
 	$(BIN)/python tools/help_pages.py
 
-lock: ## Write requirements.lock anew (needs uv)
+lock: ## Write requirements.lock and that of the benchmarks' peers anew (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-emit-index-url --no-header --output-file requirements.lock
+	uv pip compile benchmarks/requirements.in --universal --python-version 3.11 --upgrade \
+	  --generate-hashes --no-emit-index-url --no-header --output-file benchmarks/requirements.lock
 
 clean: ## Remove everything that was made
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-bench build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 .venv/ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "python3 >= 3.11 is needed; try: make PYTHON=python3.12" >&2; exit 1; }
@@ -49,4 +51,14 @@ clean: ## Remove everything that was made
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . ; \
 	fi
 	@$(BIN)/python -m compileall -q src
+	@touch $@
+
+# The peers that the benchmarks measure against. Nothing else needs them.
+.venv-bench/ready: benchmarks/requirements.lock
+	@$(PYTHON) -m venv .venv-bench && echo '*' > .venv-bench/.gitignore
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv pip install --quiet --python .venv-bench/bin/python --require-hashes -r benchmarks/requirements.lock ; \
+	else \
+	  .venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r benchmarks/requirements.lock ; \
+	fi
 	@touch $@

@@ -1,72 +1,61 @@
-"""
-How long a read command takes, against a bare interpreter in the same run.
-
-Each round runs every contender once, in shuffled order, so that a busy moment of
-the machine hits all of them; what counts is the median of the ratios of a round.
-Targets: at most 5 times `python -c pass`, and under 100 ms.
-"""
+"""How long commands take to answer, against a bare interpreter in the same run."""
 
 from __future__ import annotations
 
-import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-ROUNDS = 25
-BARE = "python -c pass"
+from benchmarks.measuring import Figure, at_most, progress, ratio, rounds
+
 TARGET_RATIO = 5.0
-TARGET_MILLISECONDS = 100.0
 
 
-def main() -> None:
+def figures(*, quick: bool) -> Iterator[Figure]:
     """Play a demo, then time reading it."""
+    progress("starting commands")
     program = str(Path(sys.executable).with_name("planforge"))
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory) / "demo"
         subprocess.run([program, "demo", str(root), "--pace", "0"], check=True, capture_output=True)
+
+        def run(*argv: str) -> Callable[[], float]:
+            def take() -> float:
+                started = time.perf_counter()
+                subprocess.run(argv, cwd=root, check=True, stdout=subprocess.DEVNULL)
+                return time.perf_counter() - started
+
+            return take
+
         contenders = {
-            BARE: [sys.executable, "-c", "pass"],
-            "planforge --version": [program, "--version"],
-            "planforge status --json": [program, "status", "--json"],
-            "planforge log -n 20": [program, "log", "-n", "20"],
-            "planforge --help": [program, "--help"],
-            "rehearsal agent, to its first answer": [],
+            "bare": run(sys.executable, "-c", "pass"),
+            "planforge --version": run(program, "--version"),
+            "planforge status --json": run(program, "status", "--json"),
+            "planforge log -n 20": run(program, "log", "-n", "20"),
+            "planforge --help": run(program, "--help"),
+            "rehearsal agent, to its first answer": greet,
         }
-        agent = [sys.executable, "-m", "planforge.agents.rehearsal"]
-        taken = measure(contenders, agent, root)
-    print(f"{'':<38}{'median':>10}{'ratio':>9}   (ratio of each round to `{BARE}`, median of {ROUNDS})")
+        taken = rounds(contenders, 5 if quick else 25)
+    bare = taken.pop("bare")
     for name, seconds in taken.items():
-        ratio = statistics.median(one / bare for one, bare in zip(seconds, taken[BARE], strict=True))
         milliseconds = statistics.median(seconds) * 1000
-        met = ratio <= TARGET_RATIO and milliseconds < TARGET_MILLISECONDS
-        aimed = name in ("planforge --version", "planforge status --json", "planforge log -n 20")
-        verdict = ("   met" if met else "   MISSED") if aimed else ""
-        print(f"{name:<38}{milliseconds:>7.1f} ms{ratio:>8.1f}x{verdict}")
+        note = f"{milliseconds:.0f} ms"
+        measured = ratio(seconds, bare)
+        if name in ("planforge --help", "rehearsal agent, to its first answer"):
+            yield Figure(f"{name} / bare interpreter", measured, note=note)
+        else:
+            yield at_most(f"{name} / bare interpreter", measured, TARGET_RATIO, note)
 
 
-def measure(contenders: dict[str, list[str]], agent: list[str], root: Path) -> dict[str, list[float]]:
-    """Seconds of every round for every contender."""
-    taken: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(ROUNDS):
-        names = list(contenders)
-        random.shuffle(names)
-        for name in names:
-            started = time.perf_counter()
-            if contenders[name]:
-                subprocess.run(contenders[name], cwd=root, check=True, stdout=subprocess.DEVNULL)
-            else:
-                greet(agent)
-            taken[name].append(time.perf_counter() - started)
-    return taken
-
-
-def greet(agent: list[str]) -> None:
+def greet() -> float:
     """Start the rehearsal agent and wait for its first answer."""
+    started = time.perf_counter()
     request = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n'
+    agent = [sys.executable, "-m", "planforge.agents.rehearsal"]
     with subprocess.Popen(agent, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -74,7 +63,4 @@ def greet(agent: list[str]) -> None:
         process.stdin.flush()
         assert b"protocolVersion" in process.stdout.readline()
         process.stdin.close()
-
-
-if __name__ == "__main__":
-    main()
+    return time.perf_counter() - started

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from planforge.documents.plan import content_hash
-from planforge.errors import AgentFailed, CannotPerform
+from planforge.errors import AgentFailed, CannotPerform, LeaseLost
 from planforge.kernel import effects
 from planforge.kernel.effects import AgentAnswer, Effect
 from planforge.kernel.evidence import Counts, Evidence, Outcome
+from planforge.kernel.tokens import TokenState
 
 PLAN = """\
 # Plan: Rate limits
@@ -75,6 +76,11 @@ class World:
         self.outcomes: list[Outcome] = []
         """How the checks end, in turn; then they pass."""
         self.commits = 0
+        self.fences = 0
+        self.lost: set[int] = set()
+        """Fences whose lease is gone when something is to land under them."""
+        self.full = 0
+        """How many answers of developers are cut off because their context is full."""
 
     def __call__(self, effect: Effect[Any]) -> object:
         """Answer one effect."""
@@ -87,6 +93,17 @@ class World:
         answer = said.pop(0) if len(said) > 1 else said[0]
         if isinstance(answer, CannotPerform):
             return answer
+        if effect.role == "developer" and self.full:
+            self.full -= 1
+            context = TokenState(used=100_000, threshold=100_000, estimated=False)
+            return AgentAnswer(
+                agent="scripted",
+                text="so far",
+                stop_reason=effects.HANDED_OVER,
+                tool_calls=0,
+                usage=None,
+                context=context,
+            )
         return AgentAnswer(agent="scripted", text=answer, stop_reason="end_turn", tool_calls=0, usage=None)
 
     def on_WritePlan(self, effect: effects.WritePlan) -> object:  # noqa: N802
@@ -147,7 +164,24 @@ class World:
         outcome = self.outcomes.pop(0) if self.outcomes else Outcome.PASS
         return evidence(outcome, tree=effect.tree)
 
+    def on_ClaimLease(self, effect: effects.ClaimLease) -> object:  # noqa: N802
+        self.fences += 1
+        return effects.Leased(holder=effect.holder, fence=self.fences)
+
+    def on_ReleaseLease(self, effect: effects.ReleaseLease) -> None:  # noqa: N802
+        """Nothing to answer."""
+
+    def on_HandOver(self, effect: effects.HandOver) -> object:  # noqa: N802
+        self.fences += 1
+        lease = effect.lease and effects.Leased(holder=f"{effect.step}.{effect.turn + 1}", fence=self.fences)
+        turn = effect.turn
+        return effects.Handover(
+            handoff=f"handoff {turn}", text=f"state {turn}", commit=f"part-{turn}", lease=lease
+        )
+
     def on_Land(self, effect: effects.Land) -> object:  # noqa: N802
+        if effect.lease and effect.lease.fence in self.lost:
+            return LeaseLost("it cannot land: its lease ran out")
         if self.moves:
             self.tip = self.moves.pop(0)
         if self.tip != effect.expected:

@@ -3,24 +3,33 @@ Everything Planforge can say no with, and the exit code each no has.
 
     PlanforgeError                     1  failed
     ├── InvalidInput                   2  the command or a setting is wrong
-    │   └── InvalidDocument               a plan or phases file does not parse
+    │   ├── InvalidDocument               a plan or phases file does not parse
+    │   └── InvalidGraph                  steps with a cycle, an unknown or a doubled id
     ├── NotFound                       3  what was asked for is not there, or cannot be read
     │   ├── NoRepository                  no git, no repository, or one without files
     │   ├── NotInitialised                a repository without `.planforge`
     │   └── LedgerUnreadable              a ledger that is corrupt, too new, or out of reach
     ├── NoAgent                        4  no agent program, or one that is not logged in
     ├── RefusedByGate                  5  a gate is closed: no approval, or it was voided
+    │   ├── StepBlocked                   the step waits for something, each thing named
+    │   ├── StaleFence                    the lease of a change is not, or no longer, its holder's
+    │   └── Unleased                      a change to a path that no lease of its holder covers
     ├── NeedsPerson                    6  a person must decide first
+    │   └── BudgetGone                    what the work may cost is used up or put aside
     ├── Locked                         7  somebody else is at it
+    │   ├── LeaseHeld                     a path is leased to somebody else
+    │   └── WouldDeadlock                 waiting for the lease would never end
     ├── Interrupted                  130  stopped on request, can be resumed
     ├── LedgerUnwritable               1  the disk is full or the ledger cannot be written
     ├── Conflict                       1  the stream moved on under an append
-    │   └── Fenced                        another driver has taken the run
+    │   ├── Fenced                        another driver has taken the run
+    │   └── Superseded                    the plan has a newer revision
     ├── Diverged                       1  a replay asks for another effect than was recorded
     └── CannotPerform                  1  an effect was tried and the world said no: an outcome, recorded
         ├── AgentFailed                   the agent did not answer properly
         ├── GitFailed                     git refused
         ├── PlanEdited                    the plan on disk is not the one we wrote
+        ├── LeaseLost                     the lease of a change was gone before it could land
         └── PerformerFailed               what a flow sees of any of these, live or replayed
 
 A message is one line with code in backticks. A hint, if any, is the next command to type.
@@ -48,6 +57,10 @@ class InvalidInput(PlanforgeError):
 
 class InvalidDocument(InvalidInput):
     """A document does not have the form it must have."""
+
+
+class InvalidGraph(InvalidInput):
+    """Steps that cannot be a plan."""
 
 
 class NotFound(PlanforgeError):
@@ -80,16 +93,46 @@ class RefusedByGate(PlanforgeError):
     exit_code = 5
 
 
+class StepBlocked(RefusedByGate):
+    """The step cannot start yet."""
+
+
+class StaleFence(RefusedByGate):
+    """A change was made under a lease that its holder does not have any more."""
+
+
+class Unleased(RefusedByGate):
+    """A change touches a path that its holder has not leased."""
+
+
 class NeedsPerson(PlanforgeError):
     """The run waits for a person's decision."""
 
     exit_code = 6
 
 
+class BudgetGone(NeedsPerson):
+    """The next reservation does not fit into what is left; a person may allow more."""
+
+
 class Locked(PlanforgeError):
     """Another process holds what this one needs."""
 
     exit_code = 7
+
+
+class LeaseHeld(Locked):
+    """A path is leased to somebody else."""
+
+    def __init__(self, path: str, holder: str, until: str, hint: str | None = None) -> None:
+        super().__init__(f"`{path}` is leased to `{holder}` until {until}", hint)
+        self.path = path
+        self.holder = holder
+        self.until = until
+
+
+class WouldDeadlock(Locked):
+    """Those who would be waited for wait, in the end, for whoever asks."""
 
 
 class Interrupted(PlanforgeError):
@@ -108,6 +151,10 @@ class Conflict(PlanforgeError):
 
 class Fenced(Conflict):
     """Another driver has taken the run, so this one may record nothing more."""
+
+
+class Superseded(Conflict):
+    """The plan was rescoped; what belongs to an earlier revision cannot go on."""
 
 
 class Diverged(PlanforgeError):
@@ -134,6 +181,10 @@ class GitFailed(CannotPerform):
 
 class PlanEdited(CannotPerform):
     """The plan file was changed by somebody else since Planforge last wrote it."""
+
+
+class LeaseLost(CannotPerform):
+    """What was made under a lease cannot land, because somebody else may have the files by now."""
 
 
 class PerformerFailed(CannotPerform):

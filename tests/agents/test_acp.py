@@ -21,7 +21,8 @@ from planforge.agents import acp
 from planforge.agents.profiles import KNOWN, REHEARSAL, Profile
 from planforge.agents.wire import LINE_LIMIT
 from planforge.errors import AgentFailed, CannotPerform
-from planforge.kernel.effects import Access, AgentAnswer, Usage
+from planforge.kernel.effects import HANDED_OVER, Access, AgentAnswer, Usage
+from planforge.kernel.tokens import TokenState
 from planforge.workspace import processes
 
 PATIENCE = 30.0
@@ -50,6 +51,7 @@ class Room:
         *,
         seconds: float = PATIENCE,
         cancel_when: Path | None = None,
+        threshold: int = 0,
     ) -> AgentAnswer:
         """Put the question, and see that nothing of the conversation is left whatever came of it."""
 
@@ -64,6 +66,7 @@ class Room:
                     seconds=seconds,
                     launch=self.launch,
                     end=processes.end,
+                    threshold=threshold,
                 )
             )
             try:
@@ -87,13 +90,13 @@ class Room:
         return process
 
     def rehearse(
-        self, *actions: Action, access: Access = Access.WRITE, seconds: float = PATIENCE
+        self, *actions: Action, access: Access = Access.WRITE, seconds: float = PATIENCE, threshold: int = 0
     ) -> AgentAnswer:
         """Ask the rehearsal agent, which does `actions`."""
         script = self.directory.parent / "script.json"
         script.write_text(json.dumps({"name": "test", "scenes": [{"when": [], "do": list(actions)}]}))
         profile = Profile(command=(*KNOWN[REHEARSAL].command, str(script)))
-        return self.ask(profile, Question(access=access), seconds=seconds)
+        return self.ask(profile, Question(access=access), seconds=seconds, threshold=threshold)
 
     def failure(self, *actions: Action, seconds: float = PATIENCE) -> str:
         """The message with which asking the rehearsal agent fails."""
@@ -502,3 +505,69 @@ def test_an_agent_that_has_answered_may_end_by_itself_and_tidy_up(room: Room) ->
     program = f'"$@"; echo tidied up > {goodbye}'
     room.ask(Profile(command=("sh", "-c", program, "sh", *KNOWN[REHEARSAL].command, str(script))))
     assert goodbye.read_text() == "tidied up\n"
+
+
+# Contexts that fill up, and what it costs
+
+
+def news(**update: object) -> Action:
+    """What the protocol's `session/update` says of usage, with anything in it."""
+    params = {"sessionId": "any", "update": {"sessionUpdate": "usage_update", "size": 128_000, **update}}
+    return {"garbage": json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params}) + "\n"}
+
+
+def test_an_agent_whose_context_is_full_is_stopped_and_what_it_did_stays(room: Room) -> None:
+    answer = room.rehearse(
+        {"say": "so far"},
+        {"write": {"path": "half.txt", "text": "half"}},
+        {"context": 99_999},
+        {"context": 100_000},
+        {"hang": True},
+        threshold=100_000,
+    )
+    assert (answer.stop_reason, answer.usage) == (HANDED_OVER, None)
+    assert answer.context == TokenState(used=100_000, threshold=100_000, estimated=False)
+    assert (room.directory / "half.txt").read_text() == "half"
+
+
+def test_an_agent_that_does_not_say_how_full_it_is_is_counted_by_what_was_said(room: Room) -> None:
+    answer = room.rehearse({"flood": 8000}, {"hang": True}, threshold=1000)
+    assert answer.stop_reason == HANDED_OVER
+    assert answer.context is not None
+    assert answer.context.estimated
+    assert 1000 <= answer.context.used < 8000
+
+
+def test_what_an_agent_reports_outweighs_every_guess(room: Room) -> None:
+    answer = room.rehearse({"context": 10}, {"flood": 8000}, threshold=1000)
+    assert (answer.stop_reason, answer.context) == ("end_turn", None)
+
+
+def test_without_a_threshold_no_context_is_too_full(room: Room) -> None:
+    assert room.rehearse({"context": 10**9}, {"say": "done"}).stop_reason == "end_turn"
+
+
+def test_an_agent_that_is_full_and_does_not_listen_is_ended_all_the_same(room: Room) -> None:
+    answer = room.rehearse({"context": 100}, {"hang": "deaf"}, threshold=100)
+    assert answer.stop_reason == HANDED_OVER
+
+
+@pytest.mark.parametrize(
+    ("cost", "money"),
+    [
+        ({"amount": 0.25, "currency": "USD"}, 250_000),
+        ({"amount": -1, "currency": "USD"}, None),
+        ({"amount": 1e30, "currency": "USD"}, None),
+        ({"amount": "much"}, None),
+    ],
+)
+def test_what_an_agent_says_it_cost_is_kept_if_it_can_be_true(
+    room: Room, cost: object, money: int | None
+) -> None:
+    answer = room.rehearse(news(used=10, cost=cost), {"say": "done"})
+    assert answer.money == money
+
+
+def test_the_last_word_on_the_cost_counts(room: Room) -> None:
+    costs = [news(used=10, cost={"amount": amount, "currency": "EUR"}) for amount in (0.1, 0.3)]
+    assert room.rehearse(*costs, {"say": "done"}).money == 300_000

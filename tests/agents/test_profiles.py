@@ -105,3 +105,9 @@ def test_an_own_agent_needs_a_command(install: Callable[[str], None]) -> None:
 def test_a_misspelt_setting_of_a_profile_is_not_passed_over() -> None:
     with pytest.raises(msgspec.ValidationError, match="unknown field `comand`"):
         msgspec.convert({"comand": ["x"]}, Profile)
+
+
+def test_a_known_agent_can_be_given_another_threshold_alone(install: Callable[[str], None]) -> None:
+    install("gemini")
+    _, profile = choose("gemini", {"gemini": Profile(handoff_tokens=700_000)})
+    assert profile == msgspec.structs.replace(KNOWN["gemini"], handoff_tokens=700_000)

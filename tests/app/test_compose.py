@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from planforge.app.compose import Worker, performers
+from planforge.app.leasing import Leasing
 from planforge.app.project import Project
-from planforge.errors import NeedsPerson
-from planforge.kernel import effects
+from planforge.errors import LeaseLost, NeedsPerson
+from planforge.kernel import effects, leases
 from planforge.kernel.driver import Call
 from planforge.kernel.effects import Effect
 from planforge.workflows.demo import MakeSample
@@ -21,7 +22,7 @@ AT = "2026-01-02T03:04:05.678901+00:00"
 
 def worker(place: Path) -> tuple[Worker, Project]:
     project = Project.create(repository(place))
-    return Worker(project, "run-001"), project
+    return Worker(project, "run-001", "plan-001", Leasing(project, "run-001")), project
 
 
 def call(*, resumed: bool = False) -> Call:
@@ -60,6 +61,38 @@ def test_a_landing_asked_for_again_is_found_done(tmp_path: Path) -> None:
     assert git(tmp_path, "rev-parse", "planforge/plan-001") == new
 
 
+def leased_landing(work: Worker, place: Path) -> effects.Land:
+    """A landing under a lease that is live when it is first asked for."""
+    base = git(place, "rev-parse", "HEAD")
+    new = git(place, "commit-tree", f"{base}^{{tree}}", "-p", base, "-m", "work")
+    asyncio.run(work.open_branch(effects.OpenBranch(branch="planforge/plan-001", commit=base), call()))
+    claim = effects.ClaimLease(holder="run-001/phase-1", paths=("app.py",))
+    lease = asyncio.run(work.leasing.claim(claim, call()))
+    return effects.Land(
+        branch="planforge/plan-001", commit=new, expected=base, lease=lease, files=("app.py",)
+    )
+
+
+def test_what_has_landed_is_found_done_although_its_lease_is_gone(tmp_path: Path) -> None:
+    work, project = worker(tmp_path)
+    effect = leased_landing(work, tmp_path)
+    assert asyncio.run(work.land(effect, call())).landed
+    assert effect.lease is not None
+    leases.force(project.ledger, effect.lease.fence, "ada", "the process died before it could say so")
+    assert asyncio.run(work.land(effect, call(resumed=True))).landed
+
+
+def test_nothing_lands_without_its_lease(tmp_path: Path) -> None:
+    work, project = worker(tmp_path)
+    effect = leased_landing(work, tmp_path)
+    assert effect.lease is not None
+    leases.force(project.ledger, effect.lease.fence, "ada", "it hangs")
+    for resumed in (False, True):
+        with pytest.raises(LeaseLost):
+            asyncio.run(work.land(effect, call(resumed=resumed)))
+    assert git(tmp_path, "rev-parse", "planforge/plan-001") == effect.expected
+
+
 def test_a_question_to_a_person_parks_the_run(tmp_path: Path) -> None:
     work, _ = worker(tmp_path)
     with pytest.raises(NeedsPerson, match="Shall we"):
@@ -71,5 +104,5 @@ def test_every_effect_has_somebody_who_performs_it(tmp_path: Path) -> None:
     asked = set(Effect.__subclasses__())
     kinds = {kind for kind in asked if kind.__module__ == "planforge.kernel.effects"}
     assert kinds
-    assert set(performers(project, "run-001", "forge")) == kinds
-    assert set(performers(project, "run-001", "demo")) == kinds | {MakeSample}
+    assert set(performers(project, "run-001", "forge", "plan-001")) == kinds
+    assert set(performers(project, "run-001", "demo", "plan-001")) == kinds | {MakeSample}

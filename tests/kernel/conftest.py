@@ -8,8 +8,6 @@ import pytest
 from kernel.histories import Clock
 from planforge.kernel.ledger import Ledger
 
-pytest.register_assert_rewrite("kernel.ledger_contract")
-
 
 @pytest.fixture
 def clock() -> Clock:

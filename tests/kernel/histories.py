@@ -11,7 +11,16 @@ import msgspec
 from hypothesis import strategies as st
 
 from planforge.kernel import events
-from planforge.kernel.events import Event, Payload, PlannedStep, PlanStarted, RecordedFinding
+from planforge.kernel.events import (
+    Amounts,
+    ArtifactKind,
+    Event,
+    Payload,
+    PlannedRisk,
+    PlannedStep,
+    PlanStarted,
+    RecordedFinding,
+)
 from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.payloads import encode
 from planforge.kernel.scores import score
@@ -55,6 +64,10 @@ PHASE_2 = PlannedStep(
     step="phase-2", title="Show", kind="implement", files=("b.py", "c.py"), depends_on=("phase-1",)
 )
 PHASE_3 = PlannedStep(step="phase-3", title="Audit", kind="audit", files=(), depends_on=("phase-2",))
+
+PHASE_3_ALONE = msgspec.structs.replace(PHASE_3, depends_on=("phase-1",))
+
+UNTIL, LATER = "2026-02-01T01:00:00.000000+00:00", "2026-02-01T02:00:00.000000+00:00"
 
 STORY: tuple[tuple[str, Event], ...] = (
     (
@@ -180,6 +193,87 @@ STORY: tuple[tuple[str, Event], ...] = (
             branch="plan/plan-001",
             commit="dec0de",
         ),
+    ),
+    (
+        "plan-001",
+        events.PlanRescoped(
+            plan="plan-001",
+            revision=2,
+            reason="phase-2 was too large",
+            steps=(PHASE_1, PHASE_3_ALONE),
+            risks=(PlannedRisk(risk="risk-1", description="slow", severity="medium", blocks=("phase-3",)),),
+            kept=("phase-1",),
+        ),
+    ),
+    (
+        "plan-001",
+        events.RiskRaised(
+            plan="plan-001", risk="risk-2", description="é", severity="blocking", blocks=("phase-3",)
+        ),
+    ),
+    ("plan-001", events.RiskSettled(plan="plan-001", risk="risk-1", reason="measured", actor="A <a@b.c>")),
+    (
+        "plan-001",
+        events.GateOpened(plan="plan-001", step="phase-3", gate="legal", content="4" * 64, actor="A"),
+    ),
+    (
+        "plan-001",
+        events.ArtifactRecorded(
+            plan="plan-001",
+            step="phase-3",
+            attempt=1,
+            kind=ArtifactKind.REPORT,
+            name="coverage",
+            hash="5" * 64,
+        ),
+    ),
+    ("leases", events.LeaseGranted(holder="w1", paths=("a.py", "src/**"), fence=1, until=UNTIL)),
+    ("leases", events.LeaseAwaited(holder="w2", paths=("a.py",), behind=("w1",), until=UNTIL)),
+    ("leases", events.LeaseRenewed(holder="w1", fence=1, until=LATER)),
+    ("leases", events.LeaseWaitEnded(holder="w2", reason="no longer needed")),
+    ("leases", events.LeasePassed(holder="w1", fence=1, successor="w3", new_fence=5, until=LATER)),
+    (
+        "leases",
+        events.LeaseReleased(holder="w3", fence=5, forced=True, actor="A <a@b.c>", reason="it is stuck"),
+    ),
+    ("leases", events.LeaseGranted(holder="w4", paths=("b.py",), fence=7, until=UNTIL)),
+    ("leases", events.LeaseExpired(holder="w4", fence=7, until=UNTIL)),
+    ("leases", events.LeaseGranted(holder="w5", paths=("b.py",), fence=9, until=UNTIL)),
+    (
+        "budgets",
+        events.BudgetSet(scope="run:run-002", limits=Amounts(tokens=1000, attempts=9), actor="A"),
+    ),
+    (
+        "budgets",
+        events.BudgetReserved(
+            reservation="run-002/0", scopes=("run:run-002", "role:auditor"), amounts=Amounts(tokens=400)
+        ),
+    ),
+    ("budgets", events.BudgetSpent(reservation="run-002/0", amounts=Amounts(tokens=150))),
+    (
+        "budgets",
+        events.BudgetReconciled(
+            reservation="run-002/0", spent=Amounts(tokens=None, seconds=3), reason="done"
+        ),
+    ),
+    (
+        "run-002",
+        events.HandoffEmitted(
+            handoff="handoff-001",
+            plan="plan-001",
+            step="phase-3",
+            holder="w3",
+            successor="w5",
+            fence=9,
+            used=100_001,
+            threshold=100_000,
+            estimated=True,
+            summary=Payload(inline=msgspec.Raw(b'{"next":[]}')),
+        ),
+    ),
+    (
+        "run-002",
+        events.HandoffLoaded(handoff="handoff-001", plan="plan-001", step="phase-3", holder="w5"),
     ),
 )
 """A plan that is forged, approved, carried out with one retry, and stopped by its audit."""

@@ -8,13 +8,14 @@ an empty ledger whose clock is the `clock` fixture.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
+from threading import Barrier, Thread
 
 import pytest
 
 from kernel.histories import EXAMPLES, STORY, Clock
-from planforge.errors import Conflict, LedgerUnreadable, LedgerUnwritable
+from planforge.errors import Conflict, LeaseHeld, LedgerUnreadable, LedgerUnwritable
 from planforge.kernel.events import (
     EVENTS,
     AttemptRejected,
@@ -53,6 +54,29 @@ def tables(ledger: Ledger) -> dict[str, list[tuple[object, ...]]]:
 
 def reasons(recorded: list[Recorded] | Iterator[Recorded]) -> list[str]:
     return [item.event.reason for item in recorded if isinstance(item.event, RunParked)]
+
+
+def work_together(work: Sequence[Callable[[], object]], *, times: int) -> None:
+    """Do several things at once, each a number of times, and fail if one of them does."""
+    ready = Barrier(len(work))
+    errors: list[BaseException] = []
+
+    def repeat(once: Callable[[], object]) -> None:
+        try:
+            ready.wait(30)
+            for _ in range(times):
+                once()
+        except BaseException as error:  # noqa: BLE001  (raised below)
+            errors.append(error)
+
+    threads = [Thread(target=repeat, args=(once,), daemon=True) for once in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads), "somebody waits for ever"
+    if errors:
+        raise errors[0]
 
 
 class LedgerContract:
@@ -138,6 +162,165 @@ class LedgerContract:
         with pytest.raises(TypeError, match="PlanCreated"):
             ledger.append("plan-001", [unnamed], expected=0)
         assert list(ledger.since()) == []
+
+    # Appending without a version
+
+    def test_a_writer_that_does_not_care_appends_to_whatever_is_there(self, ledger: Ledger) -> None:
+        ledger.append("a", [parked("1"), parked("2")], expected=None)
+        ledger.append_all([Write("a", None, [parked("3")]), Write("b", None, [parked("4")])])
+        assert [(item.stream, item.version) for item in ledger.since()] == [
+            ("a", 1),
+            ("a", 2),
+            ("a", 3),
+            ("b", 1),
+        ]
+
+    # Deciding
+
+    def test_what_is_decided_is_appended(self, ledger: Ledger) -> None:
+        ledger.append("a", [parked("1")], expected=0)
+        appended = ledger.transact(lambda: [Write("a", ledger.version("a"), [parked("2")])])
+        assert reasons(appended) == ["2"]
+        assert reasons(ledger.since()) == ["1", "2"]
+
+    def test_to_decide_on_nothing_changes_nothing(self, ledger: Ledger) -> None:
+        assert ledger.transact(list) == []
+        assert ledger.head() == 0
+
+    def test_nobody_writes_between_what_is_read_and_what_is_appended(self, ledger: Ledger) -> None:
+        def count() -> list[Write]:
+            return [Write("a", None, [parked(str(ledger.version("a") + 1))])]
+
+        work_together([lambda: ledger.transact(count)] * 8, times=25)
+        assert reasons(ledger.since()) == [str(number) for number in range(1, 201)]
+        assert list(ledger.faults()) == []
+
+    def test_a_refusal_while_deciding_writes_nothing_and_reaches_whoever_asked(self, ledger: Ledger) -> None:
+        def refuse() -> list[Write]:
+            raise LeaseHeld("a.py", "somebody", "noon")
+
+        with pytest.raises(LeaseHeld, match="somebody"):
+            ledger.transact(refuse)
+        ledger.append("a", [parked("1")], expected=0)
+        assert reasons(ledger.since()) == ["1"]
+
+    def test_what_is_read_half_way_is_not_what_others_see(self, ledger: Ledger) -> None:
+        ledger.append("a", [parked("1")], expected=0)
+        seen: list[int] = []
+
+        def decide() -> list[Write]:
+            looking = Thread(target=lambda: seen.append(ledger.head()))
+            looking.start()
+            looking.join()
+            return [Write("a", 1, [parked("2")])]
+
+        ledger.transact(decide)
+        assert seen == [1]
+
+    def test_whoever_decides_may_not_append(self, ledger: Ledger) -> None:
+        def append() -> list[Write]:
+            ledger.append("a", [parked("1")], expected=0)
+            return []
+
+        def rebuild() -> list[Write]:
+            ledger.rebuild()
+            return []
+
+        for decide in (append, rebuild):
+            with pytest.raises(RuntimeError, match="must return it"):
+                ledger.transact(decide)
+        assert ledger.head() == 0
+        ledger.append("a", [parked("2")], expected=0)
+
+    # Cursors
+
+    def test_a_cursor_starts_at_nothing_and_moves_with_the_append(self, ledger: Ledger) -> None:
+        assert ledger.cursor("board") == 0
+        ledger.append_all([Write("a", 0, [parked("1")])], {"board": 1, "mail": 7})
+        assert (ledger.cursor("board"), ledger.cursor("mail"), ledger.cursor("nobody")) == (1, 7, 0)
+
+    def test_a_cursor_never_goes_back(self, ledger: Ledger) -> None:
+        ledger.append_all([], {"board": 5})
+        ledger.append_all([], {"board": 3})
+        assert ledger.cursor("board") == 5
+
+    def test_a_cursor_does_not_move_if_nothing_is_appended(self, ledger: Ledger) -> None:
+        with pytest.raises(Conflict):
+            ledger.append_all([Write("a", 9, [parked("1")])], {"board": 5})
+        assert ledger.cursor("board") == 0
+
+    def test_a_cursor_moves_with_what_is_decided(self, ledger: Ledger) -> None:
+        ledger.transact(lambda: [Write("a", None, [parked("1")])], {"board": 4})
+        assert ledger.cursor("board") == 4
+
+    def test_cursors_outlast_a_rebuild(self, ledger: Ledger) -> None:
+        ledger.append_all([], {"board": 5})
+        ledger.rebuild()
+        assert ledger.cursor("board") == 5
+
+    # Threads
+
+    def test_of_threads_that_append_at_once_each_gets_its_own_answer(self, ledger: Ledger) -> None:
+        ledger.append("taken", [parked("before")], expected=0)
+        conflicts: list[str] = []
+
+        def append(name: str) -> Callable[[], None]:
+            def once() -> None:
+                ledger.append(name, [parked(name)], expected=ledger.version(name))
+                try:
+                    ledger.append_all(
+                        [Write(f"{name}+", None, [parked("x")]), Write("taken", 0, [parked("x")])]
+                    )
+                except Conflict:
+                    conflicts.append(name)
+
+            return once
+
+        names = [f"stream-{number}" for number in range(12)]
+        work_together([append(name) for name in names], times=20)
+        assert sorted(conflicts) == sorted(names * 20)
+        assert {name: ledger.version(name) for name in names} == dict.fromkeys(names, 20)
+        assert ledger.head() == 12 * 20 + 1
+        assert list(ledger.faults()) == []
+
+    def test_of_threads_that_want_the_same_version_one_gets_it(self, ledger: Ledger) -> None:
+        won: list[int] = []
+
+        def race() -> None:
+            seen = ledger.version("race")
+            try:
+                won.append(ledger.append("race", [parked("x")], expected=seen)[0].version)
+            except Conflict:
+                return
+
+        work_together([race] * 8, times=25)
+        assert sorted(won) == list(range(1, ledger.version("race") + 1))
+        assert list(ledger.faults()) == []
+
+    def test_a_mistake_of_one_thread_is_not_the_mistake_of_another(self, ledger: Ledger) -> None:
+        failed: list[str] = []
+
+        def mistaken() -> None:
+            unnamed = PlanCreated(plan="plan-001", title=None, request="", path="")  # type: ignore[arg-type]
+            try:
+                ledger.append_all([Write("a", None, [parked("never")]), Write("b", None, [unnamed])])
+            except TypeError:
+                failed.append("type")
+
+        def unable() -> None:
+            try:
+                ledger.append_all(
+                    [Write("c", None, [parked("never")]), Write("d", None, [started("run-001")])]
+                )
+            except LedgerUnwritable:
+                failed.append("unwritable")
+
+        ledger.append("run-001", [started("run-001")], expected=0)
+        fine = [lambda: ledger.append("fine", [parked("x")], expected=None)] * 6
+        work_together([*fine, mistaken, unable], times=20)
+        assert sorted(failed) == ["type"] * 20 + ["unwritable"] * 20
+        assert (ledger.version("fine"), ledger.head()) == (120, 121)
+        assert list(ledger.faults()) == []
 
     # Reading
 
@@ -254,7 +437,7 @@ class LedgerContract:
     def test_the_tables_are_folded_anew_to_the_same_rows(self, ledger: Ledger) -> None:
         tell(ledger)
         before = tables(ledger)
-        assert {name: len(rows) for name, rows in before.items()} == {"runs": 1, "plans": 1, "steps": 3}
+        assert all(len(before[name]) for name in ("runs", "plans", "steps"))
         ledger.rebuild()
         assert tables(ledger) == before
         assert list(ledger.faults()) == []

@@ -16,7 +16,7 @@ from kernel.histories import FAILED, PASSED, Clock
 from kernel.processes import child
 from planforge.errors import CannotPerform, Diverged, Fenced, GitFailed, NeedsPerson, PerformerFailed
 from planforge.kernel.driver import Call, Driver, outcome_type
-from planforge.kernel.effects import Effect, Flow, Note, RunCheck, Together
+from planforge.kernel.effects import Effect, Flow, Note, PlanText, ReadPlan, RunCheck, Together
 from planforge.kernel.events import (
     DriverStarted,
     EffectCompleted,
@@ -27,7 +27,9 @@ from planforge.kernel.events import (
 )
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.payloads import INLINE_LIMIT
+from planforge.kernel.objects import address
+from planforge.kernel.payloads import INLINE_LIMIT, encode, unpack
+from planforge.kernel.redaction import Redactor
 
 RUN = "run-001"
 Result = TypeVar("Result")
@@ -721,3 +723,84 @@ def _expected(points: list[str]) -> Iterator[str]:
                 yield f"{name} again" if begun else name
             begun |= point.endswith(f" {name}")
         yield f"{name} again" if begun else name
+
+
+# Secrets
+
+SECRET = "-".join(("open", "sesame", "4711"))
+REDACTOR = Redactor({"DOOR_TOKEN": SECRET})
+MARK = "[redacted:DOOR_TOKEN]"
+
+
+def drive_redacted(ledger: Ledger, flow: Flow[Result], room: Room) -> Result:
+    return asyncio.run(Driver(ledger, RUN, room.performers, redact=REDACTOR).drive(flow))
+
+
+def everything(ledger: Ledger) -> bytes:
+    """All bytes on disk, the write-ahead log and the objects included."""
+    return b"".join(path.read_bytes() for path in ledger.directory.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("padding", [0, 2 * INLINE_LIMIT])
+def test_a_secret_is_stored_in_no_intent_and_no_outcome_however_large(ledger: Ledger, padding: int) -> None:
+    words = f"say {SECRET} {'x' * padding}"
+    room = Room()
+    (live,) = drive_redacted(ledger, say(words), room)
+    (replayed,) = drive_redacted(ledger, say(words), Room())
+    assert room.heard == [words]
+    assert live == replayed
+    assert live.words == live.pair[0] == words.replace(SECRET, MARK)
+    assert SECRET.encode() not in everything(ledger)
+    assert MARK.encode() in everything(ledger)
+
+
+def test_the_fingerprint_is_that_of_the_effect_as_it_was_asked_for(ledger: Ledger) -> None:
+    drive_redacted(ledger, say(SECRET), Room())
+    (intent,) = [item.event for item in ledger.stream(RUN) if isinstance(item.event, EffectIntended)]
+    assert intent.fingerprint == address(encode(Say(words=SECRET)))
+    assert unpack(ledger, intent.body) == encode(Say(words=MARK))
+    with pytest.raises(Diverged):
+        drive_redacted(ledger, say(MARK), Room())
+
+
+def test_a_flow_replays_where_the_secret_is_not_known_any_more(ledger: Ledger) -> None:
+    live = drive_redacted(ledger, say(SECRET, "and more"), Room())
+    assert drive(ledger, say(SECRET, "and more")) == live
+
+
+def test_a_failure_is_recorded_and_met_without_its_secrets(ledger: Ledger) -> None:
+    def fail(words: str, _: Call) -> object:
+        raise GitFailed(f"cannot push with {SECRET}", f"try {SECRET} again")
+
+    for room in (Room(fail), Room()):
+        with pytest.raises(PerformerFailed) as failed:
+            drive_redacted(ledger, say("one"), room)
+        assert (failed.value.message, failed.value.hint) == (f"cannot push with {MARK}", f"try {MARK} again")
+    assert SECRET.encode() not in everything(ledger)
+
+
+def test_what_a_driver_records_of_the_run_is_redacted_too(ledger: Ledger) -> None:
+    Driver(ledger, RUN, {}, redact=REDACTOR).record(parked(f"is {SECRET} right?"))
+    assert ledger.last(1)[0].event == parked(f"is {MARK} right?")
+
+
+def test_a_plan_is_stored_as_its_owner_wrote_it_for_its_approval_is_of_that_text(ledger: Ledger) -> None:
+    async def flow() -> PlanText:
+        return await ReadPlan(plan="plan-001")
+
+    async def read(effect: ReadPlan, call: Call) -> PlanText:
+        return PlanText(text=f"# Plan\n\n{SECRET}\n", object="0" * 64)
+
+    room = Room()
+    room.performers[ReadPlan] = read
+    for _ in range(2):
+        assert drive_redacted(ledger, flow(), room).text == f"# Plan\n\n{SECRET}\n"
+
+
+def test_without_a_redactor_the_secrets_are_those_of_the_environment(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOOR_TOKEN", SECRET)
+    (said,) = drive(ledger, say(SECRET))
+    assert said.words == MARK
+    assert SECRET.encode() not in everything(ledger)

@@ -8,8 +8,10 @@ import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from hashlib import sha256
 from pathlib import Path
 
+import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,9 +20,13 @@ from kernel.another_client import another_client
 from kernel.histories import Clock, any_event
 from kernel.ledger_contract import LedgerContract, parked, reasons, started, tables, tell
 from kernel.processes import child
-from planforge.errors import LedgerUnreadable, Locked
+from planforge.errors import LedgerUnreadable, LedgerUnwritable, Locked
 from planforge.kernel.events import EVENTS, Event, RunParked
-from planforge.kernel.ledger import FORMAT, GUARDS, Ledger, Write
+from planforge.kernel.ledger import Ledger, Write
+from planforge.kernel.storage import FORMAT, GUARDS
+from planforge.kernel.stored import REVISED
+from planforge.kernel.upcasts import UPCASTS
+from planforge.kernel.writing import ANCHORED
 
 
 class TestLedgerInSqlite(LedgerContract):
@@ -183,23 +189,65 @@ def as_somebody_without_rights() -> Iterator[None]:
         os.seteuid(0)
 
 
-@pytest.mark.parametrize("mode", [0o000, 0o555], ids=["unreadable", "read-only"])
-def test_a_ledger_out_of_reach_is_reported(mode: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    reachable = tmp_path_factory.mktemp("reachable")
-    directory = reachable / ".planforge"
-    Ledger.create(directory).close()
-    parents = [parent for parent in reachable.parents if parent.stat().st_uid == os.geteuid()]
-    modes = {parent: parent.stat().st_mode for parent in parents}
-    directory.chmod(mode)
+@contextmanager
+def mode(directory: Path, bits: int) -> Iterator[None]:
+    """Give a directory other rights for a while, and let everybody get as far as it."""
+    modes = {parent: parent.stat().st_mode for parent in (directory, *directory.parents)}
+    own = [parent for parent in directory.parents if parent.stat().st_uid == os.geteuid()]
     try:
-        for parent in (reachable, *parents):
-            parent.chmod(0o755)
-        with as_somebody_without_rights(), pytest.raises(LedgerUnreadable, match="cannot open the ledger"):
-            Ledger.open(directory)
+        for parent in own:
+            parent.chmod(modes[parent] | 0o055)
+        directory.chmod(bits)
+        yield
     finally:
-        for parent, before in modes.items():
-            parent.chmod(before)
-        directory.chmod(0o700)
+        for parent in (directory, *own):
+            parent.chmod(modes[parent])
+
+
+def test_a_ledger_out_of_reach_is_reported(tmp_path: Path) -> None:
+    directory = tmp_path / ".planforge"
+    Ledger.create(directory).close()
+    with (
+        mode(directory, 0o000),
+        as_somebody_without_rights(),
+        pytest.raises(LedgerUnreadable, match="cannot open the ledger"),
+    ):
+        Ledger.open(directory)
+
+
+def test_where_nothing_can_be_written_a_ledger_can_be_read(tmp_path: Path) -> None:
+    directory = tmp_path / ".planforge"
+    ledger = Ledger.create(directory)
+    told = tell(ledger)
+    ledger.close()
+    with mode(directory, 0o555), as_somebody_without_rights():
+        again = Ledger.open(directory)
+        assert (list(again.since()), list(again.faults())) == (told, [])
+        with pytest.raises(LedgerUnwritable, match="can only be read"):
+            again.append("a", [parked("1")], expected=0)
+        again.close()
+
+
+def test_what_is_still_in_the_log_is_read_or_the_ledger_is_refused(tmp_path: Path) -> None:
+    directory = tmp_path / ".planforge"
+    ledger = Ledger.create(directory)
+    told = tell(ledger)  # and it stays open, so that the events are in the log alone
+    (directory / "ledger.db-shm").chmod(0o644)
+    with mode(directory, 0o555), as_somebody_without_rights():
+        again = Ledger.open(directory)
+        assert list(again.since()) == told
+        again.close()
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in ("ledger.db", "ledger.db-wal"):
+        shutil.copyfile(directory / name, copy / name)
+    with (
+        mode(copy, 0o555),
+        as_somebody_without_rights(),
+        pytest.raises(LedgerUnreadable, match="the directory must be writable"),
+    ):
+        Ledger.open(copy)
+    ledger.close()
 
 
 def test_a_damaged_page_is_reported_by_whatever_reads_it(tmp_path: Path) -> None:
@@ -208,11 +256,13 @@ def test_a_damaged_page_is_reported_by_whatever_reads_it(tmp_path: Path) -> None
     ledger.close()
     path = tmp_path / "ledger.db"
     content = path.read_bytes()
-    path.write_bytes(content[:8192] + b"\xff" * (len(content) - 8192))
+    first = content.index(b"x" * 3000) // 4096 * 4096
+    path.write_bytes(content[:first] + b"\xff" * (len(content) - first))
     damaged = Ledger.open(tmp_path)
     with pytest.raises(LedgerUnreadable, match="corrupt") as refused:
         list(damaged.since())
     assert refused.value.hint is not None
+    assert "cannot be read" in next(damaged.faults()).problem
     damaged.close()
 
 
@@ -231,6 +281,126 @@ def test_an_event_that_makes_no_sense_is_named_and_not_skipped(
     another_client(tmp_path, f"UPDATE events SET {change} WHERE seq = 2", unguarded=True)  # noqa: S608
     with pytest.raises(LedgerUnreadable, match=problem):
         list(ledger.since())
+
+
+# Earlier formats
+
+
+FORMAT_1 = """
+CREATE TABLE events(
+  seq INTEGER PRIMARY KEY, stream TEXT NOT NULL, version INTEGER NOT NULL, kind TEXT NOT NULL,
+  revision INTEGER NOT NULL, key TEXT NOT NULL, at TEXT NOT NULL, body BLOB NOT NULL, hash BLOB NOT NULL,
+  UNIQUE(stream, version)
+) STRICT;
+CREATE TABLE head(one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, hash BLOB NOT NULL) STRICT;
+CREATE TRIGGER events_are_not_changed BEFORE UPDATE ON events
+  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER events_are_not_removed BEFORE DELETE ON events
+  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER events_are_not_replaced BEFORE INSERT ON events
+  WHEN NEW.seq <= (SELECT coalesce(max(seq), 0) FROM events)
+    OR EXISTS (SELECT 1 FROM events WHERE stream = NEW.stream AND version = NEW.version)
+  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TABLE runs(
+  run TEXT PRIMARY KEY, flow TEXT NOT NULL, subject TEXT NOT NULL, status TEXT NOT NULL,
+  reason TEXT NOT NULL, started_at TEXT NOT NULL, updated_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE plans(
+  plan TEXT PRIMARY KEY, title TEXT NOT NULL, status TEXT NOT NULL, path TEXT NOT NULL,
+  content TEXT NOT NULL, object TEXT NOT NULL, rounds INTEGER NOT NULL, branch TEXT NOT NULL,
+  landed TEXT NOT NULL, updated_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE steps(
+  plan TEXT NOT NULL, ordinal INTEGER NOT NULL, step TEXT NOT NULL, title TEXT NOT NULL, kind TEXT NOT NULL,
+  status TEXT NOT NULL, attempts INTEGER NOT NULL, landed TEXT NOT NULL, score INTEGER, reason TEXT NOT NULL,
+  PRIMARY KEY(plan, step)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX runs_by_status ON runs(status, run);
+PRAGMA application_id = 0x504C4647;
+PRAGMA user_version = 1;
+"""
+
+BODIES_OF_FORMAT_1 = [
+    ("PlanCreated", b'{"path":"p.md","plan":"plan-001","request":"do it","title":"It"}'),
+    (
+        "PlanStarted",
+        b'{"base":"c0","branch":"b","content":"h","kept":[],"plan":"plan-001","run":"run-001","steps":'
+        b'[{"depends_on":[],"files":["a.py"],"kind":"code","step":"phase-1","title":"One"}]}',
+    ),
+    (
+        "StepCompleted",
+        b'{"attempts":1,"plan":"plan-001","score":{"changed_lines":3,"outcome":"pass","tests_passed":2,'
+        b'"tests_total":2,"value":97},"step":"phase-1"}',
+    ),
+]
+
+
+def of_format_1(directory: Path) -> None:
+    """A ledger as the first release wrote it, with a hash over all fields at once."""
+    database = apsw.Connection(str(directory / "ledger.db"))
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute(FORMAT_1)
+    previous = b""
+    for seq, (kind, body) in enumerate(BODIES_OF_FORMAT_1, start=1):
+        fields: tuple[int | str | bytes, ...] = (seq, "run-001", seq, kind, 1, "", "2026-01-01", body)
+        hashed = sha256(previous)
+        for field in fields:
+            part = field if isinstance(field, bytes) else str(field).encode()
+            hashed.update(len(part).to_bytes(8, "big") + part)
+        previous = hashed.digest()
+        database.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*fields, previous))
+    database.execute("INSERT INTO head VALUES (1, ?, ?)", (len(BODIES_OF_FORMAT_1), previous))
+    database.close()
+
+
+def test_a_ledger_of_format_1_is_brought_up_to_date_and_goes_on(tmp_path: Path) -> None:
+    of_format_1(tmp_path)
+    stored = another_client(tmp_path, "SELECT seq, kind, hex(body), hex(hash) FROM events")
+    ledger = Ledger.open(tmp_path)
+    assert [item.kind for item in ledger.since()] == [kind for kind, _ in BODIES_OF_FORMAT_1]
+    assert list(ledger.faults()) == []
+    before = tables(ledger)
+    assert [row[0] for row in before["plans"]] == ["plan-001"]
+    ledger.append("run-001", [parked("new")], expected=3)
+    ledger.append_all([], {"subscriber": 2})
+    ledger.close()
+    again = Ledger.open(tmp_path)
+    assert (again.head(), again.cursor("subscriber"), list(again.faults())) == (4, 2, [])
+    assert another_client(tmp_path, "PRAGMA user_version") == [[FORMAT]]
+    kept = another_client(tmp_path, "SELECT seq, kind, hex(body), hex(hash) FROM events WHERE seq <= 3")
+    assert kept == stored
+    again.close()
+
+
+def test_the_guards_of_format_1_are_those_of_today_after_it_was_opened(tmp_path: Path) -> None:
+    of_format_1(tmp_path)
+    Ledger.open(tmp_path).close()
+    found = another_client(tmp_path, "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+    assert dict(found) == GUARDS
+
+
+def test_a_change_to_an_event_of_format_1_is_found_after_the_upgrade(tmp_path: Path) -> None:
+    of_format_1(tmp_path)
+    Ledger.open(tmp_path).close()
+    another_client(tmp_path, "UPDATE events SET at = '2025-01-01' WHERE seq = 2", unguarded=True)
+    ledger = Ledger.open(tmp_path)
+    assert [(fault.seq, fault.problem) for fault in ledger.faults()] == [(2, HASH)]
+    ledger.close()
+
+
+def test_of_several_that_open_a_ledger_of_format_1_at_once_all_can(tmp_path: Path) -> None:
+    of_format_1(tmp_path)
+    with ExitStack() as stack:
+        children = [stack.enter_context(child("create", tmp_path)) for _ in range(4)]
+        assert [process.hear() for process in children] == ["ready"] * 4
+        for process in children:
+            process.tell()
+        said = [line for process in children for line in process.end()]
+    assert sorted(said) == ["1", "2", "3", "4"]
+
+
+def test_the_kinds_that_have_had_another_shape_are_those_with_upcasts() -> None:
+    assert set(UPCASTS) == REVISED
 
 
 # Other clients
@@ -271,7 +441,7 @@ def test_listeners_are_told_when_other_clients_can_see_the_event(tmp_path: Path,
 
 
 def test_a_writer_that_does_not_get_its_turn_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planforge.kernel.ledger.BUSY_MILLISECONDS", 1)
+    monkeypatch.setattr("planforge.kernel.storage.BUSY_MILLISECONDS", 1)
     ledger = Ledger.create(tmp_path)
     tell(ledger)
     rows = tables(ledger)
@@ -297,6 +467,18 @@ def test_a_reader_half_way_through_is_not_locked_out_by_another_writer(
     ledger.append("a", [parked("5")], expected=3)
     assert reasons(half_way)[:2] == ["2", "3"]
     assert reasons(ledger.since()) == ["1", "2", "3", "4", "5"]
+    other.close()
+
+
+def test_two_writers_that_do_not_care_about_versions_take_turns(tmp_path: Path, ledger: Ledger) -> None:
+    other = Ledger.open(tmp_path)
+    for _ in range(3):
+        ledger.append("a", [parked("x")], expected=None)
+        other.append("a", [parked("x"), parked("y")], expected=None)
+        other.append("b", [parked("z")], expected=None)
+    assert [item.seq for item in ledger.since()] == list(range(1, 13))
+    assert [item.version for item in ledger.stream("a")] == list(range(1, 10))
+    assert list(ledger.faults()) == []
     other.close()
 
 
@@ -340,7 +522,12 @@ TAMPERINGS: dict[str, tuple[list[str], list[tuple[int, str]]]] = {
     ),
     "all removed": (["DELETE FROM events"], [(0, "the ledger once ended at event 6, now at 0")]),
     "two swapped": (SWAP, [(3, HASH), (4, HASH), (5, HASH)]),
-    "one added": ([FORGED], [(7, HASH), (7, "the ledger once ended at event 6, now at 7")]),
+    "one added": ([FORGED], [(7, HASH)]),
+    "the note of the end": (
+        ["UPDATE head SET hash = x'00'"],
+        [(6, "event 6 once had another hash")],
+    ),
+    "no note of the end": (["DELETE FROM head"], [(0, "the note of where the ledger ends is gone")]),
 }
 
 
@@ -349,8 +536,23 @@ def test_tampering_is_found_and_the_event_named(tmp_path: Path, ledger: Ledger, 
     statements, faults = TAMPERINGS[change]
     for version in range(3):
         ledger.append_all([Write(stream, version, [parked(f"{stream}{version}")]) for stream in ("a", "b")])
+    ledger.close()
     another_client(tmp_path, *statements, unguarded=True)
-    assert [(fault.seq, fault.problem) for fault in ledger.faults()] == faults
+    again = Ledger.open(tmp_path)
+    assert [(fault.seq, fault.problem) for fault in again.faults()] == faults
+    again.close()
+
+
+@pytest.mark.parametrize("count", [ANCHORED, ANCHORED + 1, 2 * ANCHORED + 5])
+def test_a_missing_end_is_noticed_even_if_the_writer_never_closed_the_ledger(
+    tmp_path: Path, ledger: Ledger, count: int
+) -> None:
+    for version in range(count):
+        ledger.append("a", [parked("x")], expected=version)
+    noted = count - count % ANCHORED
+    another_client(tmp_path, f"DELETE FROM events WHERE seq >= {noted}", unguarded=True)  # noqa: S608
+    problem = f"the ledger once ended at event {noted}, now at {noted - 1}"
+    assert [(fault.seq, fault.problem) for fault in ledger.faults()] == [(noted - 1, problem)]
 
 
 def test_a_fault_says_what_the_event_was(tmp_path: Path, ledger: Ledger) -> None:
@@ -372,13 +574,6 @@ def test_a_guard_that_is_gone_or_harmless_is_a_fault(
     assert [fault.problem for fault in ledger.faults()] == [f"the guard `{guard}` is gone"]
 
 
-def test_a_ledger_without_its_end_is_reported(tmp_path: Path, ledger: Ledger) -> None:
-    ledger.append("a", [parked("1")], expected=0)
-    another_client(tmp_path, "DELETE FROM head")
-    with pytest.raises(LedgerUnreadable, match="no head"):
-        list(ledger.faults())
-
-
 def test_tables_that_another_client_changed_are_put_right(tmp_path: Path, ledger: Ledger) -> None:
     tell(ledger)
     before = tables(ledger)
@@ -386,7 +581,7 @@ def test_tables_that_another_client_changed_are_put_right(tmp_path: Path, ledger
         tmp_path,
         "UPDATE plans SET status = 'DONE'",
         "DELETE FROM runs",
-        "INSERT INTO steps SELECT 'plan-9', ordinal, step, title, kind, status, 0, '', 9, '' FROM steps",
+        "UPDATE steps SET status = 'done', reason = 'because'",
     )
     assert tables(ledger) != before
     ledger.rebuild()

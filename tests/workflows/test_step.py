@@ -1,10 +1,25 @@
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from driven import Driven, driven
 from planforge.documents.phases import Phase, PhaseKind
-from planforge.kernel.effects import CloseWorktree, Commit, Land, OpenWorktree, RunAgent, RunCheck
+from planforge.kernel.effects import (
+    ClaimLease,
+    CloseWorktree,
+    Commit,
+    Effect,
+    HandOver,
+    Land,
+    Leased,
+    OpenWorktree,
+    ReleaseLease,
+    RunAgent,
+    RunCheck,
+)
 from planforge.kernel.events import (
     AttemptRejected,
     PatchApplied,
@@ -16,11 +31,19 @@ from planforge.kernel.events import (
     VerifyOk,
 )
 from planforge.kernel.evidence import Outcome
+from planforge.kernel.payloads import encode
 from planforge.workflows.step import LANDING_TRIES, StepRequest, StepResult, implement
 from worlds import FILES, World, failing_agent
 
 
-def step(world: World, *, attempts: int = 3, files: tuple[str, ...] = FILES["phase-1"]) -> Driven[StepResult]:
+def step(
+    world: World,
+    *,
+    attempts: int = 3,
+    files: tuple[str, ...] = FILES["phase-1"],
+    leased: bool = True,
+    handoffs: int = 2,
+) -> Driven[StepResult]:
     request = StepRequest(
         plan="plan-007",
         run="run-001",
@@ -38,6 +61,8 @@ def step(world: World, *, attempts: int = 3, files: tuple[str, ...] = FILES["pha
         ),
         base="base",
         attempts=attempts,
+        leased=leased,
+        handoffs=handoffs,
     )
     return driven(implement(request), world)
 
@@ -185,5 +210,118 @@ def test_the_score_is_of_the_evidence_on_the_tree_that_landed() -> None:
     completed = next(note for note in flow.notes if isinstance(note, StepCompleted))
     verified = [note.evidence for note in flow.notes if isinstance(note, VerifyOk | VerifyFailed)]
     assert completed.score is not None
-    assert completed.score.tests_passed == 10
+    assert completed.score.measures.tests_passed == 10
     assert verified[-1].tree == "tree of commit-2"
+
+
+# Leases
+
+
+def asked(flow: Driven[StepResult], kind: type[Effect[Any]]) -> list[Any]:
+    return [effect for effect in flow.effects if isinstance(effect, kind)]
+
+
+def test_every_attempt_leases_its_files_lands_under_the_fence_and_gives_them_back() -> None:
+    world = World(developer=["done"])
+    world.outcomes = [Outcome.FAIL]
+    flow = step(world)
+    claims, releases, (land,) = asked(flow, ClaimLease), asked(flow, ReleaseLease), asked(flow, Land)
+    assert [claim.paths for claim in claims] == [FILES["phase-1"]] * 2
+    assert [release.lease.fence for release in releases] == [1, 2]
+    assert (land.lease, land.files) == (Leased(holder="run-001/phase-1", fence=2), FILES["phase-1"])
+    started = [note for note in flow.notes if isinstance(note, StepStarted)]
+    assert [(note.holder, note.fence) for note in started] == [("run-001/phase-1", 1), ("run-001/phase-1", 2)]
+
+
+def test_a_step_that_names_no_files_leases_everything() -> None:
+    world = World(developer=["done"])
+    world.changed = {"phase-1": ("anything.py",)}
+    (claim,) = asked(step(world, files=()), ClaimLease)
+    assert claim.paths == ("**",)
+
+
+def test_a_change_whose_lease_is_lost_does_not_land_and_the_next_attempt_leases_anew() -> None:
+    world = World(developer=["done"])
+    world.lost = {1}
+    flow = step(world)
+    assert rejections(flow) == ["it cannot land: its lease ran out"]
+    assert flow.result.done
+    assert [effect.lease.fence for effect in asked(flow, Land)] == [1, 2]
+
+
+def test_a_run_from_before_there_were_leases_asks_for_none() -> None:
+    flow = step(World(developer=["done"]), leased=False)
+    assert not asked(flow, ClaimLease)
+    assert not asked(flow, ReleaseLease)
+    (land,) = asked(flow, Land)
+    assert encode(land) == b'{"branch":"planforge/plan-007","commit":"commit-1","expected":"base"}'
+
+
+# Handing over
+
+
+def test_a_full_agent_is_followed_by_one_that_gets_the_state_and_nothing_else() -> None:
+    world = World(developer=["done"])
+    world.full = 1
+    flow = step(world)
+    assert flow.result.done
+    first, second = [prompt for _, prompt in world.prompts]
+    assert "state 1" in second
+    assert "so far" not in second
+    assert first not in second
+    bases = [effect.base for effect in asked(flow, RunAgent)]
+    assert bases == ["base", "part-1"]
+    (commit,) = asked(flow, Commit)
+    assert commit.parent == "base"
+
+
+def test_the_successor_lands_under_its_own_fence() -> None:
+    world = World(developer=["done"])
+    world.full = 1
+    flow = step(world)
+    (handover,) = asked(flow, HandOver)
+    (land,), (release,) = asked(flow, Land), asked(flow, ReleaseLease)
+    assert handover.lease == Leased(holder="run-001/phase-1", fence=1)
+    assert land.lease == release.lease == Leased(holder="phase-1.2", fence=2)
+
+
+def test_handing_over_ends_after_so_many_times_and_says_so() -> None:
+    world = World(developer=["done"])
+    world.full = 99
+    flow = step(world, attempts=2, handoffs=2)
+    assert not flow.result.done
+    assert rejections(flow) == ["it handed over 2 times and was still not done"] * 2
+    # It is the last successor's lease that is given back: the next attempt would wait for it otherwise.
+    assert [release.lease.fence for release in asked(flow, ReleaseLease)] == [3, 6]
+    assert len(asked(flow, HandOver)) == 2 * 2
+    assert len(asked(flow, RunAgent)) == 2 * 3
+
+
+def test_a_successor_that_fails_gives_back_the_lease_that_it_had_and_leaves_no_worktree() -> None:
+    world = World(developer=["so far", failing_agent("agent `x` ended without an answer"), "done"])
+    world.full = 1
+    flow = step(world)
+    assert flow.result.done
+    assert rejections(flow) == ["agent `x` ended without an answer"]
+    assert [release.lease.fence for release in asked(flow, ReleaseLease)] == [2, 3]
+    assert [effect.name for effect in asked(flow, CloseWorktree)] == ["phase-1-1", "phase-1-2"]
+
+
+def test_an_agent_is_told_under_which_lease_it_works_and_which_turn_it_is() -> None:
+    world = World(developer=["done"])
+    world.full = 1
+    world.outcomes = [Outcome.FAIL]
+    flow = step(world)
+    turns = [(effect.turn, effect.lease.fence) for effect in asked(flow, RunAgent)]
+    assert turns == [(1, 1), (2, 2), (1, 3)]
+
+
+def test_an_agent_that_nobody_can_follow_has_no_turn() -> None:
+    (asking,) = asked(step(World(developer=["done"]), handoffs=0), RunAgent)
+    assert asking.turn == 0
+
+
+def test_a_run_from_before_there_were_leases_and_handovers_asks_its_agents_for_the_same() -> None:
+    (asking,) = asked(step(World(developer=["done"]), leased=False, handoffs=0), RunAgent)
+    fields = msgspec.json.decode(encode(asking), type=dict[str, object])
+    assert set(fields) == {"role", "access", "worktree", "base", "prompt"}

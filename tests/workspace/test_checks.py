@@ -257,3 +257,16 @@ def test_only_a_clean_end_with_a_counted_test_and_no_failure_passes(
     assert judgement.reason
     if exit_code is None or exit_code < 0 or tally is None:
         assert judgement.outcome is CANNOT_TELL
+
+
+def test_what_a_check_printed_is_kept_without_its_secrets_and_counted_with_them(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "-".join(("open", "sesame", "4711"))
+    monkeypatch.setenv("DOOR_TOKEN", secret)
+    write(checkout, {"test_it.py": HEAD + f"    def test_a(self): print('{secret} \\xff')\n"})
+    evidence = observe(Check(command=UNITTEST, report=Report.UNITTEST), checkout)
+    assert (evidence.outcome, evidence.reason) == (PASS, "1 of 1 tests passed")
+    assert b"[redacted:DOOR_TOKEN]" in printed(evidence, checkout)
+    stored = [path.read_bytes() for path in (checkout.parent / "objects").rglob("*") if path.is_file()]
+    assert not any(secret.encode() in content for content in stored)

@@ -691,3 +691,25 @@ def test_twelve_worktrees_by_four_processes_at_once_do_not_get_in_each_others_wa
     assert len(kept) == 12
     assert all(content(place, found, "new.py") == name.removesuffix(".left") for name, found in kept.items())
     assert registered(place) == [str(place)]
+
+
+# Hashes
+
+
+def test_the_hashes_are_those_of_the_new_contents_and_empty_for_what_is_gone(
+    place: Path, worktrees: Worktrees, head: str
+) -> None:
+    worktrees.open("step", head)
+    left = worktrees.path("step")
+    write(left, {"app.py": "changed\n", "dir/with a space.py": "new\n", "naïve.py": "ü\n"})
+    (left / "old.py").unlink()
+    patch = worktrees.commit("step", head, "half\n", "step-1.turn-1", DATE)
+    found = worktrees.hashes(head, patch.commit)
+    assert dict(found) == {
+        "app.py": git(place, "hash-object", "--stdin", stdin=b"changed\n"),
+        "dir/with a space.py": git(place, "hash-object", "--stdin", stdin=b"new\n"),
+        "naïve.py": git(place, "hash-object", "--stdin", stdin="ü\n".encode()),
+        "old.py": "",
+    }
+    assert [path for path, _ in found] == list(patch.files)
+    assert worktrees.hashes(head, head) == ()

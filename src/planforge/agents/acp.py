@@ -4,6 +4,9 @@ Puts one task to one agent over the Agent Client Protocol, and takes nothing for
 An answer counts only if the agent ended its turn properly and said something.
 Files, terminals and everything else an agent might ask of its client are not
 offered: it works in its worktree, and git tells what it did there.
+
+An agent whose context is nearly full is stopped, so that a successor can go on
+from what the ledger says instead of from a conversation that is being cut.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import acp
 from acp.client.connection import ClientSideConnection
 from acp.schema import (
     AgentMessageChunk,
+    AgentThoughtChunk,
     AllowedOutcome,
     ClientCapabilities,
     DeniedOutcome,
@@ -27,15 +31,18 @@ from acp.schema import (
     PermissionOption,
     RequestPermissionResponse,
     TextContentBlock,
+    ToolCallProgress,
     ToolCallStart,
     ToolCallUpdate,
+    UsageUpdate,
 )
 
 from planforge import __version__
 from planforge.agents.profiles import Profile
 from planforge.agents.wire import Wire
 from planforge.errors import AgentFailed, NoAgent
-from planforge.kernel.effects import Access, AgentAnswer, Usage
+from planforge.kernel.effects import HANDED_OVER, Access, AgentAnswer, Usage
+from planforge.kernel.tokens import TokenState, estimate
 
 TEXT_LIMIT = 1024 * 1024
 """How many characters of an answer are kept; a longer one is refused, not cut."""
@@ -49,6 +56,9 @@ NOT_LOGGED_IN = -32000
 
 LOOKS = 100
 """How often in that time we look whether it has ended."""
+
+MOST_MONEY = 1e9
+"""An agent that says it cost more than this is not believed."""
 
 READING = frozenset({"read", "search", "think", "fetch"})
 """The kinds of tool call that a reading role may be allowed."""
@@ -79,16 +89,33 @@ logging.getLogger().addFilter(_not_the_librarys)
 class Listener:
     """Our side of the conversation: collects what is said, answers what is asked."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, prompt: str, threshold: int) -> None:
         self._access = access
         self.chunks: list[str] = []
         self.size = 0
         self.tool_calls = 0
         self.too_long = asyncio.Event()
+        self.context = TokenState(used=estimate(len(prompt)), threshold=threshold, estimated=True)
+        self.full = asyncio.Event()
+        self.money: int | None = None
+        self._characters = len(prompt)
+
+    def _count(self, update: object) -> None:
+        """How full the agent's context is: as it says, or as we guess from what it was told and said."""
+        if isinstance(update, UsageUpdate):
+            self.context = self.context.reported(update.used)
+            if update.cost and 0 <= update.cost.amount < MOST_MONEY:
+                self.money = round(update.cost.amount * 1_000_000)
+        elif isinstance(update, AgentMessageChunk | AgentThoughtChunk | ToolCallStart | ToolCallProgress):
+            self._characters += len(update.model_dump_json(exclude_none=True))
+            self.context = self.context.guessed(self._characters)
+        if self.context.is_due:
+            self.full.set()
 
     async def session_update(self, session_id: str, update: object, **_: Any) -> None:
         """Take in one piece of news from the agent."""
         del session_id
+        self._count(update)
         if isinstance(update, ToolCallStart):
             self.tool_calls += 1
         elif isinstance(update, AgentMessageChunk) and isinstance(update.content, TextContentBlock):
@@ -128,22 +155,31 @@ class Question(Protocol):
 
 
 async def ask(
-    name: str, profile: Profile, question: Question, *, cwd: Path, seconds: float, launch: Launch, end: End
+    name: str,
+    profile: Profile,
+    question: Question,
+    *,
+    cwd: Path,
+    seconds: float,
+    launch: Launch,
+    end: End,
+    threshold: int = 0,
 ) -> AgentAnswer:
     """
     Start the agent, put the question, and return its answer or raise `AgentFailed`.
 
-    An agent that is not logged in has not failed: that is `NoAgent`, no outcome, and can be mended.
+    An agent that is not logged in has not failed: that is `NoAgent`, no outcome, and can be mended. One whose
+    context reaches `threshold` tokens (0: none does) is stopped, and its answer says so.
     """
     process = await launch(profile, cwd)
     last_words = bytearray()
     complaints = asyncio.create_task(_drain(process, last_words))
     wire = Wire(process)
-    listener = Listener(question.access)
+    listener = Listener(question.access, question.prompt, threshold)
     try:
         async with asyncio.timeout(seconds):
             response = await _watched(process, wire, listener, question, cwd)
-        return _answer(name, listener, response)
+        return _answer(name, listener, response) if response else _handed_over(name, listener)
     except TimeoutError:
         raise AgentFailed(f"agent `{name}` did not answer within {seconds:g} s") from None
     except acp.RequestError as error:
@@ -171,15 +207,20 @@ async def ask(
 
 async def _watched(
     process: asyncio.subprocess.Process, wire: Wire, listener: Listener, question: Question, cwd: Path
-) -> acp.PromptResponse:
-    """Converse for as long as the agent is there and its answer is not too long."""
+) -> acp.PromptResponse | None:
+    """Converse while the agent is there and its answer is not too long; None if its context is full."""
     connection = acp.connect_to_agent(listener, wire)  # type: ignore[arg-type]
     talk = asyncio.ensure_future(_converse(connection, question, cwd))
-    alarms = [asyncio.ensure_future(listener.too_long.wait()), asyncio.ensure_future(_gone(process))]
+    waits = (listener.too_long.wait(), listener.full.wait(), _gone(process))
+    alarms = [asyncio.ensure_future(wait) for wait in waits]
     try:
         await asyncio.wait([talk, *alarms], return_when=asyncio.FIRST_COMPLETED)
         if listener.too_long.is_set():
             wire.fault = f"gave an answer of more than {TEXT_LIMIT} characters"
+        if listener.full.is_set() and not talk.done():  # it may have been at its last word
+            await asyncio.wait([talk], timeout=GRACE)
+        if not wire.fault and listener.full.is_set() and not talk.done():
+            return None  # it is ended as every agent is; what it did is in its worktree
         if wire.fault or not talk.done():
             raise ConnectionError("nothing more is expected of the agent")
         return await talk
@@ -236,6 +277,19 @@ def _answer(name: str, listener: Listener, response: acp.PromptResponse) -> Agen
         stop_reason=response.stop_reason,
         tool_calls=listener.tool_calls,
         usage=Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens) if usage else None,
+        money=listener.money,
+    )
+
+
+def _handed_over(name: str, listener: Listener) -> AgentAnswer:
+    return AgentAnswer(
+        agent=name,
+        text="".join(listener.chunks),
+        stop_reason=HANDED_OVER,
+        tool_calls=listener.tool_calls,
+        usage=None,
+        context=listener.context,
+        money=listener.money,
     )
 
 

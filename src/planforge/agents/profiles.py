@@ -15,6 +15,7 @@ from collections.abc import Mapping
 import msgspec
 
 from planforge.errors import InvalidInput, NoAgent
+from planforge.kernel.tokens import THRESHOLD
 
 REHEARSAL = "rehearsal"
 
@@ -27,6 +28,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     env: dict[str, str] = {}
     inherit: tuple[str, ...] = ()
     """Names of variables of our own environment that the agent gets to see, such as an API key."""
+    handoff_tokens: int = THRESHOLD
+    """At how many tokens in its context the agent hands over to another; 0 if it looks after that itself."""
     install: str = ""
     """How to get the program, for the message that says it is missing."""
 
@@ -80,7 +83,9 @@ def _completed(name: str, profile: Profile) -> Profile:
         raise InvalidInput(f"agent `{name}` has no `command`")
     known = KNOWN[name]
     inherit = profile.inherit or known.inherit
-    return Profile(command=known.command, env=profile.env, inherit=inherit, install=known.install)
+    return msgspec.structs.replace(
+        profile, command=known.command, inherit=inherit, install=profile.install or known.install
+    )
 
 
 def _names(profiles: Mapping[str, Profile]) -> str:

@@ -27,6 +27,7 @@ JOURNAL_VARIABLE = "PLANFORGE_REHEARSAL_JOURNAL"
 PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 CHUNK = 1024
+WINDOW = 128_000
 POLL = 0.02
 CALL_NUMBERS = count(1)
 NOW, NEVER = -math.inf, math.inf
@@ -97,6 +98,8 @@ class Turn:
                 yield from self._run(("sleep", str(seconds)), detached=True)
             case script.Sleep(seconds):
                 yield time.monotonic() + seconds
+            case script.Context(used):
+                self._update("usage_update", used=used, size=max(used, WINDOW))
             case script.Ask(title, kind):
                 yield from self._ask(title, kind)
             case _:

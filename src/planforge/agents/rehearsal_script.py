@@ -108,6 +108,12 @@ class Usage(NamedTuple):
     tokens: tuple[tuple[str, int], ...]
 
 
+class Context(NamedTuple):
+    """Say how many tokens are in context now."""
+
+    used: int
+
+
 class Error(NamedTuple):
     """Answer the prompt with a JSON-RPC error."""
 
@@ -128,7 +134,7 @@ class Die(NamedTuple):
 
 
 Ending = Stop | Usage | Error | Exit | Die | Deaf
-Action = Say | Raw | Flood | Write | Delete | Run | Detach | Sleep | Ask | Ending
+Action = Say | Raw | Flood | Write | Delete | Run | Detach | Sleep | Ask | Context | Ending
 
 
 class Cue(NamedTuple):
@@ -377,6 +383,7 @@ ACTIONS: Mapping[str, Callable[[object], Action]] = {
     "sleep": lambda value: Sleep(_seconds(value)),
     "ask": _ask,
     "usage": _usage,
+    "context": lambda value: Context(_whole(value)),
     "stop": lambda value: Stop(_one_of(*STOP_REASONS)(value)),
     "error": _error,
     "exit": lambda value: Exit(_whole(value, 0, 255)),

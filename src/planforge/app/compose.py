@@ -17,8 +17,10 @@ from typing import Any
 from planforge.agents import acp
 from planforge.agents.profiles import Profile, choose
 from planforge.agents.wire import LINE_LIMIT
-from planforge.app import approvals, demo, plans
+from planforge.app import approvals, demo, handoffs, plans
+from planforge.app.leasing import Leasing
 from planforge.app.project import Project
+from planforge.app.spending import Spending
 from planforge.errors import AgentFailed, NeedsPerson, PlanEdited
 from planforge.kernel import effects
 from planforge.kernel.driver import Call, Performers
@@ -31,9 +33,11 @@ from planforge.workspace import checks, landing, processes
 from planforge.workspace.worktrees import Worktrees
 
 
-def performers(project: Project, run: str, flow: str) -> Performers:
-    """Who does what for one run."""
-    worker = Worker(project, run)
+def performers(
+    project: Project, run: str, flow: str, plan: str, leasing: Leasing | None = None
+) -> Performers:
+    """Who does what for one run, whose leases somebody may attend to."""
+    worker = Worker(project, run, plan, leasing or Leasing(project, run))
     table: dict[Any, Callable[[Any, Call], Awaitable[object]]] = {
         effects.RunAgent: worker.run_agent,
         effects.AskHuman: worker.ask_human,
@@ -50,6 +54,9 @@ def performers(project: Project, run: str, flow: str) -> Performers:
         effects.Commit: worker.commit,
         effects.Rebase: worker.rebase,
         effects.RunCheck: worker.run_check,
+        effects.ClaimLease: worker.leasing.claim,
+        effects.ReleaseLease: worker.leasing.release,
+        effects.HandOver: worker.hand_over,
         effects.Land: worker.land,
     }
     if flow == "demo":
@@ -61,10 +68,11 @@ def performers(project: Project, run: str, flow: str) -> Performers:
 class Worker:
     """Performs the effects of one run."""
 
-    def __init__(self, project: Project, run: str) -> None:
+    def __init__(self, project: Project, run: str, plan: str, leasing: Leasing) -> None:
         self._project = project
-        self._run = run
         self._worktrees = Worktrees(project.git, project.state, run)
+        self.leasing = leasing
+        self._spending = Spending(project, run, plan)
 
     # Agents and people
 
@@ -73,11 +81,22 @@ class Worker:
         settings = self._project.settings.agents
         name, profile = choose(settings.of(effect.role), settings.profiles)
         cwd = self._worktrees.path(effect.worktree)
-        if call.resumed or not cwd.exists():
-            await asyncio.to_thread(self._worktrees.open, effect.worktree, effect.base)
-        answer = await acp.ask(
-            name, profile, effect, cwd=cwd, seconds=settings.seconds, launch=self._launch, end=processes.end
-        )
+        await self.leasing.hold(effect)
+        async with self._spending.on(effect, call) as bill:
+            if call.resumed or not cwd.exists():
+                await asyncio.to_thread(self._worktrees.open, effect.worktree, effect.base)
+            answer = await acp.ask(
+                name,
+                profile,
+                effect,
+                cwd=cwd,
+                seconds=settings.seconds,
+                launch=self._launch,
+                end=processes.end,
+                # Only an agent that another one can follow is stopped before its context is full.
+                threshold=profile.handoff_tokens if effect.turn else 0,
+            )
+            bill.settle(answer)
         if effect.access is Access.READ:
             await asyncio.to_thread(self._require_unchanged, name, effect)
         return answer
@@ -193,9 +212,27 @@ class Worker:
         finally:
             await asyncio.to_thread(self._worktrees.discard, checkout)
 
+    async def hand_over(self, effect: effects.HandOver, call: Call) -> effects.Handover:
+        """Keep what is in the worktree, and write down from the ledger what the next agent needs to know."""
+        label = f"{effect.step}-{effect.attempt}.turn-{effect.turn}"
+        message = f"{effect.plan} {effect.step}: unfinished, turn {effect.turn}\n"
+        patch = await asyncio.to_thread(
+            self._worktrees.commit, effect.worktree, effect.parent, message, label, call.intended_at
+        )
+        files = await asyncio.to_thread(self._worktrees.hashes, effect.parent, patch.commit)
+        lease = effect.lease
+        if lease is not None:
+            # Each attempt counts its turns anew, so its number is part of the name.
+            lease = self.leasing.pass_on(
+                lease, f"{call.run}/{effect.step}-{effect.attempt}.{effect.turn + 1}"
+            )
+        return handoffs.write(self._project.ledger, effect, call.run, files, patch.commit, lease)
+
     async def land(self, effect: effects.Land, call: Call) -> effects.Landing:
-        """Move the branch, if it is where it should be."""
-        del call
+        """Move the branch, if it is where it should be and the files are leased to whoever lands."""
+        # What has landed has landed, also if the process died before it could say so and the lease is gone.
+        if not (call.resumed and landing.holds(self._project.git, effect.branch, effect.commit)):
+            self.leasing.admit(effect)
         return await asyncio.to_thread(
             landing.land, self._project.git, effect.branch, effect.commit, effect.expected
         )

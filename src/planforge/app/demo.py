@@ -46,6 +46,7 @@ def begin(directory: Path | None, *, pace: float) -> tuple[Project, str]:
             title=story.TITLE,
             request=story.REQUEST,
             today=today(),
+            leased=True,
         )
 
     return project, runs.begin(project, "demo", created.plan, asked, created)

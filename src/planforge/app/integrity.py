@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.app.ledgers import compare
 from planforge.errors import LedgerUnreadable
 from planforge.kernel.events import Event, Payload, Recorded
 from planforge.kernel.ledger import Fault, Ledger
@@ -26,7 +27,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify(project: Project) -> Verification:
-    """Check the chain, then every object that an event refers to."""
+    """Check the chain, then every object that an event refers to, then the tables."""
     ledger = project.ledger
     faults = list(ledger.faults())
     referred: dict[str, Recorded] = {}
@@ -34,8 +35,18 @@ def verify(project: Project) -> Verification:
         for recorded in ledger.since():
             for name in _objects(recorded.event):
                 referred.setdefault(name, recorded)
+        faults += _strayed(ledger)
     faults += _damaged(ledger, referred)
     return Verification(intact=not faults, events=ledger.head(), objects=len(referred), faults=tuple(faults))
+
+
+def _strayed(ledger: Ledger) -> Iterator[Fault]:
+    """Rows of the tables that do not follow from the events."""
+    found = compare(ledger)
+    for difference in found.differences:
+        yield Fault(seq=0, stream="", kind="", problem=str(difference))
+    if more := found.differing - len(found.differences):
+        yield Fault(seq=0, stream="", kind="", problem=f"{more} more rows do not follow from the events")
 
 
 def _damaged(ledger: Ledger, referred: dict[str, Recorded]) -> Iterator[Fault]:
@@ -49,12 +60,12 @@ def _damaged(ledger: Ledger, referred: dict[str, Recorded]) -> Iterator[Fault]:
 def _objects(event: Event) -> list[str]:
     """The addresses of all objects that an event refers to."""
     found = []
-    for field in msgspec.structs.fields(event):
-        value = getattr(event, field.name)
+    for name in event.__struct_fields__:
+        value = getattr(event, name)
         if isinstance(value, Payload) and value.object:
             found.append(value.object)
-        elif field.name == "object" and value:
+        elif name == "object" and value:
             found.append(value)
-        elif field.name == "evidence":
+        elif name == "evidence":
             found.append(value.output)
     return found

@@ -70,8 +70,10 @@ def row(project: Project, name: str) -> PlanRow:
 
 
 def steps(project: Project, plan: str) -> tuple[StepRow, ...]:
-    """The steps of the plan's latest run, in order."""
-    return tuple(project.ledger.select(StepRow, "steps WHERE plan = ? ORDER BY ordinal", plan))
+    """The steps of the plan's newest revision, in order."""
+    newest = "(SELECT max(revision) FROM revisions WHERE plan = ?)"
+    where = f"steps WHERE plan = ? AND revision = {newest} ORDER BY ordinal"
+    return tuple(project.ledger.select(StepRow, where, plan, plan))
 
 
 def text(project: Project, plan: PlanRow) -> str:

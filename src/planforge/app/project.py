@@ -7,6 +7,7 @@ only where there is something to explain or to do.
 
 from __future__ import annotations
 
+import atexit
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,8 +64,10 @@ class Project:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """The project's ledger, open."""
-        return Ledger.open(self.state)
+        """The project's ledger, open; when the process ends, it is said where the ledger ended."""
+        ledger = Ledger.open(self.state)
+        atexit.register(ledger.stop_writing)
+        return ledger
 
     @cached_property
     def settings(self) -> Settings:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.errors import CannotPerform, Conflict, Interrupted, NeedsPerson, NotFound, RefusedByGate
+from planforge.errors import (
+    CannotPerform,
+    Conflict,
+    Diverged,
+    Interrupted,
+    NeedsPerson,
+    NotFound,
+    RefusedByGate,
+)
 from planforge.kernel.events import Event, Payload, PlanCreated, Recorded, RunEnded, RunParked, RunStarted
 from planforge.kernel.ledger import Write
 from planforge.kernel.locks import held, is_held
@@ -53,7 +61,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 def rows(project: Project, *, unfinished: bool = False) -> list[RunRow]:
     """All runs, oldest first. One that nobody drives although it is not finished is interrupted."""
-    where = "WHERE status IN ('running', 'waiting')" if unfinished else ""
+    where = "WHERE run IN unfinished" if unfinished else ""
     found = []
     for run in project.ledger.select(RunRow, f"runs {where} ORDER BY length(run), run"):
         if run.status == "running" and not is_held(project.lock(run.run)):
@@ -68,17 +76,20 @@ def begin(
 ) -> str:
     """Record that a flow was asked for, with the plan it creates if any, and give the run its name."""
     from planforge.kernel.payloads import encode, pack
+    from planforge.kernel.redaction import Redactor
     from planforge.workflows.flows import FLOWS
 
+    redact = Redactor.of_environment()
     while True:
         (count,) = next(project.ledger.query("SELECT count(*) FROM runs"))
         run = f"run-{count + 1:03d}"
-        body: Payload = pack(project.ledger, encode(request(run)))
+        body: Payload = pack(project.ledger, redact.json(encode(request(run))))
         started = RunStarted(
             run=run, flow=flow, flow_version=FLOWS[flow].version, subject=subject, request=body
         )
         try:
-            writes = [Write(run, 0, [started]), *(Write(plan.plan, 0, [plan]) for plan in also)]
+            created = [Write(plan.plan, 0, [redact.struct(plan)]) for plan in also]
+            writes = [Write(run, 0, [started]), *created]
             project.ledger.append_all(writes)
         except Conflict:
             if any(project.ledger.version(plan.plan) for plan in also):
@@ -108,6 +119,7 @@ def drive(project: Project, run: str, observer: Observer) -> Ended:
 
 async def _drive(project: Project, run: str) -> Ended:
     from planforge.app.compose import performers
+    from planforge.app.leasing import Leasing
     from planforge.kernel.driver import Driver
     from planforge.kernel.payloads import unpack
     from planforge.workflows.flows import FLOWS
@@ -118,9 +130,14 @@ async def _drive(project: Project, run: str) -> Ended:
     request = msgspec.json.decode(unpack(project.ledger, started.request), type=entry.request)
     worktrees = Worktrees(project.git, project.state, run)
     worktrees.discard_checks()
-    driver = Driver(project.ledger, run, performers(project, run, started.flow))
+    leasing = Leasing(project, run)
+    driver = Driver(project.ledger, run, performers(project, run, started.flow, started.subject, leasing))
     try:
-        result = await driver.drive(entry.flow(request))
+        async with leasing.attended():
+            result = await driver.drive(entry.flow(request))
+    except Diverged as error:
+        error.hint = _way_on(started)
+        raise
     except NeedsPerson as error:
         driver.record(RunParked(run=run, reason=error.message))
         raise
@@ -128,7 +145,7 @@ async def _drive(project: Project, run: str) -> Ended:
         # These end a run for good. After any other error it is interrupted and can be resumed.
         ended = Ended(run=run, succeeded=False, reason=error.message, exit_code=error.exit_code)
     else:
-        ended = _judge(run, result)
+        ended = judge(run, result)
     worktrees.sweep()
     driver.record(
         RunEnded(run=run, succeeded=ended.succeeded, reason=ended.reason, exit_code=ended.exit_code)
@@ -136,7 +153,16 @@ async def _drive(project: Project, run: str) -> Ended:
     return ended
 
 
-def _judge(run: str, result: Result) -> Ended:
+def _way_on(started: RunStarted) -> str:
+    """What to do with a run that cannot be taken up, such as one of another version of Planforge."""
+    again = "forge it again"
+    if started.flow != "forge":
+        plan = started.subject
+        again = f"`planforge plan approve {plan}` and `planforge plan run {plan}`: what has landed is kept"
+    return f"end it with `planforge cancel {started.run} --reason TEXT`, then {again}"
+
+
+def judge(run: str, result: Result) -> Ended:
     """What a flow's result means for the person who started it."""
     from planforge.workflows.demo import DemoResult
     from planforge.workflows.forge import ForgeResult
@@ -150,7 +176,7 @@ def _judge(run: str, result: Result) -> Ended:
             exit_code = 0 if done else RefusedByGate.exit_code if voided else 1
             return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
         case DemoResult(ran=PlanRunResult() as ran):
-            return _judge(run, ran)
+            return judge(run, ran)
         case DemoResult():
             reason, exit_code = "the plan was not approved", RefusedByGate.exit_code
             return Ended(run=run, succeeded=False, reason=reason, exit_code=exit_code)
@@ -165,7 +191,7 @@ def _started(project: Project, run: str) -> RunStarted:
 
 def cancel(project: Project, run: str, *, reason: str, actor: str) -> Ended:
     """End a run that nobody drives, for good. What its agents left is archived; what landed stays."""
-    from planforge.app import plans
+    from planforge.app import leasing, plans
     from planforge.kernel.events import PlanEnded
     from planforge.workspace.worktrees import Worktrees
 
@@ -177,6 +203,7 @@ def cancel(project: Project, run: str, *, reason: str, actor: str) -> Ended:
     said = f"cancelled by {actor}: {reason}"
     with held(project.lock(run), f"`{run}`"):
         Worktrees(project.git, project.state, run).sweep()
+        leasing.give_back(project.ledger, run, said)
         ending: list[Event] = [RunEnded(run=run, succeeded=False, reason=said, exit_code=1)]
         query = "SELECT branch, landed FROM plans WHERE plan = ? AND status IN ('IMPLEMENTING', 'AUDITING')"
         for branch, landed in project.ledger.query(query, found.subject):

@@ -34,6 +34,9 @@ TEMPLATE = """\
 # attempts = 3             # how often a step may be tried
 # jobs = 2                 # steps under way at once, with `planforge plan run --parallel`
 # max_files = 5            # files one phase may span
+# handoffs = 3             # how often an agent whose context fills up may hand over, in one attempt
+# lease_seconds = 300      # how long files stay leased after Planforge was last heard of
+# lease_patience = 3600    # how many seconds a step waits for files that another one has
 
 """
 

@@ -82,6 +82,8 @@ def begin_plan_run(project: Project, name: str, *, parallel: bool, jobs: int | N
             jobs=jobs or settings.jobs,
             attempts=settings.attempts,
             max_files=settings.max_files,
+            leased=True,
+            handoffs=settings.handoffs,
         )
 
     return runs.begin(project, "plan_run", plan.plan, asked)

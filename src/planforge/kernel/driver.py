@@ -10,6 +10,9 @@ An effect's key is its path in the flow plus its ordinal; its fingerprint is the
 hash of its content. A flow that asks for something else than what is recorded
 under a key has diverged, which is reported and never patched over.
 
+What is stored is redacted first, and a flow is sent what was stored, so that it sees
+the same live and replayed. The fingerprint is that of the effect as it was asked for.
+
 The stream's version is the fence: another driver that takes the run appends to
 the stream, and from then on nothing more can be recorded by the one before it.
 """
@@ -20,6 +23,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import TypeAlias, TypeVar, cast, get_args
 from urllib.parse import quote
 
@@ -38,8 +42,15 @@ from planforge.kernel.events import (
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.objects import address
 from planforge.kernel.payloads import encode, pack, unpack
+from planforge.kernel.redaction import Redactor
 
 Result = TypeVar("Result")
+
+VERBATIM = frozenset({"ReadPlan", "WritePlan"})
+"""
+Effects whose outcome is stored as it is. A plan is its owner's document, is kept as an object anyway, and is
+approved by the hash of its text, which the flow works out: with one character changed no approval would hold.
+"""
 
 PATIENCE = 100
 """How many more effects a flow may ask for after it was told to stop, before it is left as it is."""
@@ -72,8 +83,11 @@ class _Memory(msgspec.Struct):
 class Driver:
     """Drives one run. Only one driver at a time can record anything."""
 
-    def __init__(self, ledger: Ledger, run: str, performers: Performers) -> None:
+    def __init__(
+        self, ledger: Ledger, run: str, performers: Performers, *, redact: Redactor | None = None
+    ) -> None:
         self._ledger = ledger
+        self._given_redactor = redact
         self._run = run
         self._performers = performers
         self._memory: dict[str, _Memory] = {}
@@ -85,12 +99,20 @@ class Driver:
             self._remember(recorded)
         self.record(DriverStarted(run=run, fence=fences + 1, process=os.getpid()))
 
+    @cached_property
+    def _redact(self) -> Redactor:
+        return self._given_redactor or Redactor.of_environment()
+
     async def drive(self, flow: Flow[Result]) -> Result:
         """Run `flow` to its end and return what it returns."""
         return await self._advance(flow, "")
 
     def record(self, event: Event, key: str = "") -> None:
         """Append one event to the run's stream."""
+        if (
+            not key
+        ):  # what a flow notes comes from what it was sent, which was redacted; the rest comes from us
+            event = self._redact.struct(event)
         try:
             (recorded,) = self._ledger.append(self._run, [event], expected=self._version, key=key)
         except Conflict as error:
@@ -186,12 +208,12 @@ class Driver:
             try:
                 outcome = await self._performers[type(effect)](effect, call)
             except CannotPerform as error:
-                failed = type(error).__name__
-                self.record(
-                    EffectFailed(effect=name, error=failed, message=error.message, hint=error.hint), key
+                failed = EffectFailed(
+                    effect=name, error=type(error).__name__, message=error.message, hint=error.hint
                 )
+                self.record(self._redact.struct(failed), key)
             else:
-                body = _checked(effect, encode(outcome))
+                body = self._cleaned(effect, _checked(effect, encode(outcome)))
                 self.record(EffectCompleted(effect=name, outcome=pack(self._ledger, body)), key)
         match memory.outcome:
             case EffectCompleted(outcome=payload):
@@ -200,13 +222,23 @@ class Driver:
                 raise PerformerFailed(failure.error, failure.message, failure.hint)
         raise AssertionError(f"`{key}` has no outcome after it was recorded")
 
+    def _cleaned(self, effect: Effect[object], body: bytes) -> bytes:
+        """An encoded outcome as it is stored."""
+        if type(effect).__name__ in VERBATIM:
+            return body
+        cleaned = self._redact.json(body)
+        return body if cleaned is body else _checked(effect, cleaned)
+
     def _intend(self, name: str, about: str, body: bytes, key: str) -> bool:
         """Record the intent unless it is on record; whether it was."""
         fingerprint = address(body)
         memory = self._memory.get(key)
         if memory is None:
-            packed = pack(self._ledger, body)
-            self.record(EffectIntended(effect=name, about=about, fingerprint=fingerprint, body=packed), key)
+            packed = pack(self._ledger, self._redact.json(body))
+            intended = EffectIntended(
+                effect=name, about=self._redact.text(about), fingerprint=fingerprint, body=packed
+            )
+            self.record(intended, key)
             return False
         if memory.intent is None or (memory.intent.effect, memory.intent.fingerprint) != (name, fingerprint):
             raise Diverged(key, _describe(memory), f"`{name}` {fingerprint[:12]}")

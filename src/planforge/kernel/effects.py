@@ -16,6 +16,7 @@ import msgspec
 
 from planforge.kernel.events import Event
 from planforge.kernel.evidence import Evidence
+from planforge.kernel.tokens import TokenState
 
 Outcome = TypeVar("Outcome")
 Result = TypeVar("Result")
@@ -24,8 +25,13 @@ Flow = Coroutine["Effect[object] | Together[object] | Note", object, Result]
 """An `async def` that awaits effects and nothing else."""
 
 
-class Effect(msgspec.Struct, Generic[Outcome], frozen=True, kw_only=True):
-    """Something to be performed once, whose outcome is remembered."""
+class Effect(msgspec.Struct, Generic[Outcome], frozen=True, kw_only=True, omit_defaults=True):
+    """
+    Something to be performed once, whose outcome is remembered.
+
+    A field that has its default is not part of the fingerprint, so an effect can get another one and runs
+    that were recorded without it still replay.
+    """
 
     @property
     def about(self) -> str:
@@ -74,6 +80,10 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int
 
 
+HANDED_OVER = "handed_over"
+"""The stop reason of an agent whose context was nearly full: another one is to go on."""
+
+
 class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent said; nothing in it is believed."""
 
@@ -83,6 +93,10 @@ class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: int
     usage: Usage | None
     """None where the agent reported none: unknown, not zero."""
+    context: TokenState | None = None
+    """How full its context was, where it was stopped for that."""
+    money: int | None = None
+    """What it cost in millionths of the currency, as the agent reported it; None is unknown, not nothing."""
 
 
 class RunAgent(Effect[AgentAnswer], frozen=True, kw_only=True):
@@ -94,6 +108,10 @@ class RunAgent(Effect[AgentAnswer], frozen=True, kw_only=True):
     base: str
     """The commit the worktree was made at, so that it can be made again."""
     prompt: str
+    lease: Leased | None = None
+    """The lease that it works under, if the run has leases."""
+    turn: int = 0
+    """Which agent of one attempt it is; 0 if another one cannot go on where its context ends."""
 
     @property
     def about(self) -> str:
@@ -318,6 +336,66 @@ class RunCheck(Effect[Evidence], frozen=True, kw_only=True):
         return self.commit[:12]
 
 
+class Leased(msgspec.Struct, frozen=True, kw_only=True):
+    """The right to change some paths, under a fence that tells it from every other."""
+
+    holder: str
+    fence: int
+
+
+class ClaimLease(Effect[Leased], frozen=True, kw_only=True):
+    """Take all of `paths`, waiting for whoever has some of them."""
+
+    holder: str
+    paths: tuple[str, ...]
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.holder
+
+
+class ReleaseLease(Effect[None], frozen=True, kw_only=True):
+    """Give a lease back; all right if it is gone."""
+
+    lease: Leased
+    reason: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.lease.holder
+
+
+class Handover(msgspec.Struct, frozen=True, kw_only=True):
+    """What the next agent is told, and under which lease it works."""
+
+    handoff: str
+    text: str
+    """The summary and the answers to its queries, as JSON."""
+    commit: str
+    """What the agent before it had left in the worktree."""
+    lease: Leased | None
+
+
+class HandOver(Effect[Handover], frozen=True, kw_only=True):
+    """Keep what an agent has done so far and say from the ledger what its successor needs to know."""
+
+    plan: str
+    step: str
+    attempt: int
+    turn: int
+    worktree: str
+    parent: str
+    lease: Leased | None
+    context: TokenState
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return f"{self.step}-{self.attempt}"
+
+
 class Landing(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the branch was moved, and where it is now."""
 
@@ -331,6 +409,10 @@ class Land(Effect[Landing], frozen=True, kw_only=True):
     branch: str
     commit: str
     expected: str
+    lease: Leased | None = None
+    """The lease that it lands under, if the run has leases."""
+    files: tuple[str, ...] = ()
+    """What it changes; every path must be covered by the lease."""
 
     @property
     def about(self) -> str:

@@ -2,20 +2,19 @@
 The facts a ledger holds: one frozen structure each, in the past tense.
 
 The union is closed. A fact's name is its class name; how it looks on disk is its
-fields as JSON. `REVISION` is written beside each fact, so that a later shape can
-read an earlier one.
+fields as JSON. The revision of that shape is written beside each fact, and
+`upcasts` turns an earlier shape into today's.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Literal, get_args
 
 import msgspec
 
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.scores import StepScore
-
-REVISION = 1
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,13 +103,86 @@ class RecordedFinding(msgspec.Struct, frozen=True, kw_only=True):
     location: str = ""
 
 
+class PlannedStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of a plan as it was planned; it never changes, a changed plan has new ones."""
+
+    step: str
+    title: str
+    kind: str
+    files: tuple[str, ...]
+    """The paths and globs it may change."""
+    depends_on: tuple[str, ...]
+    gates: tuple[str, ...] = ()
+    """Gates a person must open before it starts."""
+    weight: int = 1
+    """How long it is thought to take against other steps, for the critical path."""
+
+
+class PlannedRisk(msgspec.Struct, frozen=True, kw_only=True):
+    """What may go wrong, and which steps must wait until it is settled."""
+
+    risk: str
+    description: str
+    severity: str
+    blocks: tuple[str, ...] = ()
+
+
 class PlanCreated(Event, frozen=True, kw_only=True):
-    """A plan got its number."""
+    """A plan got its number, and its steps if they are known already."""
 
     plan: str
     title: str
     request: str
+    """The goal."""
     path: str
+    """The plan's file; empty for a plan that is kept in the ledger alone."""
+    constraints: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+    """What must hold when it is done."""
+    steps: tuple[PlannedStep, ...] = ()
+    risks: tuple[PlannedRisk, ...] = ()
+
+
+class PlanRescoped(Event, frozen=True, kw_only=True):
+    """The plan got a new revision, which supersedes the one before."""
+
+    plan: str
+    revision: int
+    reason: str
+    steps: tuple[PlannedStep, ...]
+    risks: tuple[PlannedRisk, ...] = ()
+    kept: tuple[str, ...] = ()
+    """Steps that are done and need not be done again."""
+
+
+class RiskRaised(Event, frozen=True, kw_only=True):
+    """Something that may go wrong was found after the plan was made."""
+
+    plan: str
+    risk: str
+    description: str
+    severity: str
+    blocks: tuple[str, ...]
+
+
+class RiskSettled(Event, frozen=True, kw_only=True):
+    """A risk holds nothing back any more, and why."""
+
+    plan: str
+    risk: str
+    reason: str
+    actor: str
+
+
+class GateOpened(Event, frozen=True, kw_only=True):
+    """A person let a step through a gate, as it is planned now."""
+
+    plan: str
+    step: str
+    gate: str
+    content: str
+    """The hash of the planned step; a step that is planned anew has another."""
+    actor: str
 
 
 class PlanWritten(Event, frozen=True, kw_only=True):
@@ -170,16 +242,6 @@ class ApprovalUsed(Event, frozen=True, kw_only=True):
     run: str
 
 
-class PlannedStep(msgspec.Struct, frozen=True, kw_only=True):
-    """A step of a plan as it was when the run began."""
-
-    step: str
-    title: str
-    kind: str
-    files: tuple[str, ...]
-    depends_on: tuple[str, ...]
-
-
 class PlanStarted(Event, frozen=True, kw_only=True):
     """A run began to carry out the plan."""
 
@@ -214,6 +276,10 @@ class StepStarted(Event, frozen=True, kw_only=True):
     step: str
     attempt: int
     base: str
+    holder: str = ""
+    """Who makes the attempt."""
+    fence: int = 0
+    """The lease it is made under; 0 where no files are leased."""
 
 
 class PatchProposed(Event, frozen=True, kw_only=True):
@@ -291,6 +357,167 @@ class StepFailed(Event, frozen=True, kw_only=True):
     reason: str
 
 
+class ArtifactKind(StrEnum):
+    """What a step can touch or leave."""
+
+    FILE = "file"
+    SYMBOL = "symbol"
+    PATCH = "patch"
+    TEST = "test"
+    REPORT = "report"
+
+
+class ArtifactRecorded(Event, frozen=True, kw_only=True):
+    """A step touched or left something worth finding again."""
+
+    plan: str
+    step: str
+    attempt: int
+    kind: ArtifactKind
+    name: str
+    hash: str
+    """The hash of its content, or its address among the objects."""
+
+
+# Leases
+
+
+class LeaseGranted(Event, frozen=True, kw_only=True):
+    """A holder may change these paths until then. All of them, or there is no such event."""
+
+    holder: str
+    paths: tuple[str, ...]
+    fence: int
+    until: str
+
+
+class LeaseRenewed(Event, frozen=True, kw_only=True):
+    """The lease lasts longer; its fence is the same."""
+
+    holder: str
+    fence: int
+    until: str
+
+
+class LeaseReleased(Event, frozen=True, kw_only=True):
+    """The lease ended, by its holder or, forced, by somebody else."""
+
+    holder: str
+    fence: int
+    forced: bool
+    actor: str
+    reason: str
+
+
+class LeaseExpired(Event, frozen=True, kw_only=True):
+    """A lease that had run out was found by somebody who wanted its paths."""
+
+    holder: str
+    fence: int
+    until: str
+
+
+class LeasePassed(Event, frozen=True, kw_only=True):
+    """A lease went to a successor; whoever lands with the old fence is refused."""
+
+    holder: str
+    fence: int
+    successor: str
+    new_fence: int
+    until: str
+
+
+class LeaseAwaited(Event, frozen=True, kw_only=True):
+    """Somebody waits in line for paths that are taken."""
+
+    holder: str
+    paths: tuple[str, ...]
+    behind: tuple[str, ...]
+    """The holders, and those before it in line, whom it waits for."""
+    until: str
+    """How long it is ready to wait."""
+
+
+class LeaseWaitEnded(Event, frozen=True, kw_only=True):
+    """Somebody stopped waiting without a lease."""
+
+    holder: str
+    reason: str
+
+
+# Budgets
+
+
+class Amounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of each kind; None is unknown in what was spent, and no limit in what is allowed."""
+
+    tokens: int | None = None
+    money: int | None = None
+    """In millionths of the currency."""
+    seconds: int | None = None
+    attempts: int | None = None
+
+
+class BudgetSet(Event, frozen=True, kw_only=True):
+    """What a scope may spend from now on, all that it has spent already included."""
+
+    scope: str
+    limits: Amounts
+    actor: str
+
+
+class BudgetReserved(Event, frozen=True, kw_only=True):
+    """This much was put aside before the work began."""
+
+    reservation: str
+    scopes: tuple[str, ...]
+    amounts: Amounts
+
+
+class BudgetSpent(Event, frozen=True, kw_only=True):
+    """This much is known to be gone while the work goes on."""
+
+    reservation: str
+    amounts: Amounts
+
+
+class BudgetReconciled(Event, frozen=True, kw_only=True):
+    """The work ended; what is unknown counts as what was reserved."""
+
+    reservation: str
+    spent: Amounts
+    reason: str
+
+
+# Handoffs
+
+
+class HandoffEmitted(Event, frozen=True, kw_only=True):
+    """An agent stopped at its token threshold and left what its successor needs."""
+
+    handoff: str
+    plan: str
+    step: str
+    holder: str
+    successor: str
+    fence: int
+    """The successor's lease; 0 where none was held."""
+    used: int
+    threshold: int
+    estimated: bool
+    """The agent did not say how many tokens it had used; this is our estimate."""
+    summary: Payload
+
+
+class HandoffLoaded(Event, frozen=True, kw_only=True):
+    """A successor took up the work."""
+
+    handoff: str
+    plan: str
+    step: str
+    holder: str
+
+
 AnyEvent = (
     RunStarted
     | DriverStarted
@@ -315,6 +542,24 @@ AnyEvent = (
     | PatchApplied
     | StepCompleted
     | StepFailed
+    | PlanRescoped
+    | RiskRaised
+    | RiskSettled
+    | GateOpened
+    | ArtifactRecorded
+    | LeaseGranted
+    | LeaseRenewed
+    | LeaseReleased
+    | LeaseExpired
+    | LeasePassed
+    | LeaseAwaited
+    | LeaseWaitEnded
+    | BudgetSet
+    | BudgetReserved
+    | BudgetSpent
+    | BudgetReconciled
+    | HandoffEmitted
+    | HandoffLoaded
 )
 
 EVENTS: dict[str, type[Event]] = {event.__name__: event for event in get_args(AnyEvent)}

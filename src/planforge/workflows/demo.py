@@ -31,6 +31,8 @@ class DemoRequest(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     request: str
     today: str
+    leased: bool = False
+    """False is for runs that were recorded before there were leases."""
 
 
 class DemoResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +68,7 @@ async def demo(request: DemoRequest) -> DemoResult:
             base=base,
             today=request.today,
             parallel=True,
+            leased=request.leased,
         )
     )
     return DemoResult(forged=forged, ran=ran)

@@ -60,6 +60,9 @@ class PlanRunRequest(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int = 2
     attempts: int = 3
     max_files: int = 5
+    leased: bool = False
+    """Steps lease their files; False is for runs that were recorded before there were leases."""
+    handoffs: int = 0
 
 
 class PlanRunResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,6 +170,8 @@ async def _phase(request: PlanRunRequest, text: str, phase: Phase, base: str, no
             phase=phase,
             base=base,
             attempts=request.attempts,
+            leased=request.leased,
+            handoffs=request.handoffs,
         )
         return await implement(step)
     await Note(StepStarted(plan=request.plan, step=phase.id, attempt=1, base=base))

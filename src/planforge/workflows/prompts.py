@@ -68,6 +68,18 @@ def implement(plan: str, phase: Phase, *, attempt: int, objective: str, notes: s
     return "\n\n".join(parts) + "\n"
 
 
+def go_on(plan: str, phase: Phase, *, attempt: int, turn: int, state: str) -> str:
+    """Ask for the rest of a change that another agent has begun."""
+    head = _head("developer", plan, f"Step: {phase.id}", f"Attempt: {attempt}", f"Turn: {turn + 1}")
+    files = "\n".join(f"- `{path}`" for path in phase.files) or "- whatever the change needs"
+    parts = [head, "Another developer has begun this change; what it left is in the current directory."]
+    parts.append(f"Change these files and no others:\n{files}")
+    parts.append(f"What changes:\n{phase.change_spec or phase.title}")
+    parts.append(f"What is on record about it, and what is to be done next:\n{state}")
+    parts.append(f"{SAFETY}\nPlanforge runs the tests itself when you are done. Then say what you did.")
+    return "\n\n".join(parts) + "\n"
+
+
 def read(plan: str, phase: Phase, text: str) -> str:
     """Ask what the code says about the plan, before it is changed."""
     head = _head("developer", plan, f"Step: {phase.id}")

@@ -3,7 +3,9 @@ One step of a plan: attempts in worktrees of their own until the evidence carrie
 
 An attempt starts at an explicit commit. What the agent leaves is committed and
 kept whatever becomes of it; Planforge's own check on a fresh checkout decides.
-The branch only ever moves to a commit whose exact tree has passed.
+The branch only ever moves to a commit whose exact tree has passed, under a lease
+of every path it changes. An agent whose context fills up hands over to another,
+which goes on in the same worktree from what the ledger says.
 """
 
 from __future__ import annotations
@@ -11,16 +13,23 @@ from __future__ import annotations
 import msgspec
 
 from planforge.documents.phases import Phase
-from planforge.errors import PerformerFailed
+from planforge.errors import LeaseLost, PerformerFailed
 from planforge.kernel.effects import (
+    HANDED_OVER,
     Access,
+    AgentAnswer,
+    ClaimLease,
     CloseWorktree,
     Commit,
+    HandOver,
     Land,
+    Landing,
+    Leased,
     Note,
     OpenWorktree,
     Patch,
     Rebase,
+    ReleaseLease,
     RunAgent,
     RunCheck,
 )
@@ -36,8 +45,12 @@ from planforge.kernel.events import (
 )
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.scores import score
+from planforge.kernel.tokens import TokenState
 from planforge.rules.attempts import fault_of_evidence, fault_of_patch
 from planforge.workflows import prompts
+
+EVERYTHING = ("**",)
+"""What a step leases that does not say which files it changes."""
 
 LANDING_TRIES = 50
 """A branch that moves this often under one landing is a fault, not a queue."""
@@ -56,6 +69,15 @@ class StepRequest(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase
     base: str
     attempts: int
+    leased: bool
+    """Whether the step leases its files; runs recorded before there were leases do without."""
+    handoffs: int
+    """How often the agent of one attempt may hand over."""
+
+    @property
+    def holder(self) -> str:
+        """The name that the step leases its files under."""
+        return f"{self.run}/{self.phase.id}"
 
 
 class StepResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +104,7 @@ async def implement(request: StepRequest) -> StepResult:
     phase = request.phase
     problem = _Refused(reason="", tip=request.base)
     for attempt in range(1, request.attempts + 1):
-        outcome = await _attempt(request, attempt, problem)
+        outcome = await _under_lease(request, attempt, problem)
         if isinstance(outcome, StepResult):
             return outcome
         problem = outcome
@@ -92,10 +114,25 @@ async def implement(request: StepRequest) -> StepResult:
     return StepResult(step=phase.id, done=False, tip=problem.tip, reason=problem.reason)
 
 
-async def _attempt(request: StepRequest, attempt: int, before: _Refused) -> StepResult | _Refused:
+async def _under_lease(request: StepRequest, attempt: int, before: _Refused) -> StepResult | _Refused:
+    lease = None
+    if request.leased:
+        lease = await ClaimLease(holder=request.holder, paths=request.phase.files or EVERYTHING)
+    outcome, lease = await _attempt(request, attempt, before, lease)
+    if lease:
+        await ReleaseLease(lease=lease, reason=outcome.reason)
+    return outcome
+
+
+async def _attempt(
+    request: StepRequest, attempt: int, before: _Refused, lease: Leased | None
+) -> tuple[StepResult | _Refused, Leased | None]:
     phase, base = request.phase, before.tip
-    worktree = f"{phase.id}-{attempt}"
-    await Note(StepStarted(plan=request.plan, step=phase.id, attempt=attempt, base=base))
+    worktree = _worktree(request, attempt)
+    holder, fence = (lease.holder, lease.fence) if lease else ("", 0)
+    await Note(
+        StepStarted(plan=request.plan, step=phase.id, attempt=attempt, base=base, holder=holder, fence=fence)
+    )
     await OpenWorktree(name=worktree, commit=base)
     prompt = prompts.implement(
         request.plan,
@@ -105,13 +142,10 @@ async def _attempt(request: StepRequest, attempt: int, before: _Refused) -> Step
         notes=request.notes,
         problem=before.reason,
     )
-    try:
-        answer = await RunAgent(
-            role="developer", access=Access.WRITE, worktree=worktree, base=base, prompt=prompt
-        )
-    except PerformerFailed as error:
+    answer, lease = await _worked(request, attempt, base, prompt, lease)
+    if isinstance(answer, _Refused):
         await CloseWorktree(name=worktree)
-        return _Refused(reason=error.message, tip=base)
+        return answer, lease
     patch = await Commit(
         worktree=worktree, parent=base, message=_message(request, attempt), step=phase.id, attempt=attempt
     )
@@ -129,11 +163,60 @@ async def _attempt(request: StepRequest, attempt: int, before: _Refused) -> Step
         )
     )
     if fault := fault_of_patch(patch, phase.files):
-        return _Refused(reason=fault, tip=base)
+        return _Refused(reason=fault, tip=base), lease
     evidence = await _verified(request, attempt, patch)
     if fault := fault_of_evidence(evidence):
-        return _Refused(reason=fault, tip=base)
-    return await _landed(request, attempt, patch, evidence)
+        return _Refused(reason=fault, tip=base), lease
+    return await _landed(request, attempt, patch, evidence, lease), lease
+
+
+async def _worked(
+    request: StepRequest, attempt: int, base: str, prompt: str, lease: Leased | None
+) -> tuple[AgentAnswer | _Refused, Leased | None]:
+    """
+    Have an agent do the work, and a successor go on where its context did not last.
+
+    However it ends, the lease that comes back is the one that is held then.
+    """
+    commit = base
+    for turn in range(1, request.handoffs + 2):
+        asking = RunAgent(
+            role="developer",
+            access=Access.WRITE,
+            worktree=_worktree(request, attempt),
+            base=commit,
+            prompt=prompt,
+            lease=lease,
+            turn=turn if request.handoffs else 0,
+        )
+        try:
+            answer = await asking
+            if answer.stop_reason != HANDED_OVER or answer.context is None:
+                return answer, lease
+            if turn > request.handoffs:
+                break
+            handover = await _handed_over(request, attempt, turn, base, lease, answer.context)
+        except PerformerFailed as error:
+            return _Refused(reason=error.message, tip=base), lease
+        commit, lease = handover.commit, handover.lease
+        prompt = prompts.go_on(request.plan, request.phase, attempt=attempt, turn=turn, state=handover.text)
+    times = "once" if request.handoffs == 1 else f"{request.handoffs} times"
+    return _Refused(reason=f"it handed over {times} and was still not done", tip=base), lease
+
+
+def _handed_over(
+    request: StepRequest, attempt: int, turn: int, base: str, lease: Leased | None, context: TokenState
+) -> HandOver:
+    return HandOver(
+        plan=request.plan,
+        step=request.phase.id,
+        attempt=attempt,
+        turn=turn,
+        worktree=_worktree(request, attempt),
+        parent=base,
+        lease=lease,
+        context=context,
+    )
 
 
 async def _verified(request: StepRequest, attempt: int, patch: Patch) -> Evidence:
@@ -144,12 +227,17 @@ async def _verified(request: StepRequest, attempt: int, patch: Patch) -> Evidenc
 
 
 async def _landed(
-    request: StepRequest, attempt: int, patch: Patch, evidence: Evidence
+    request: StepRequest, attempt: int, patch: Patch, evidence: Evidence, lease: Leased | None
 ) -> StepResult | _Refused:
     """Land the patch; where the branch has moved on, move the patch there and check it again first."""
     step = request.phase.id
     for _ in range(LANDING_TRIES):
-        landing = await Land(branch=request.branch, commit=patch.commit, expected=patch.parent)
+        try:
+            landing = await _land(request, patch, lease)
+        except PerformerFailed as error:
+            if error.error != LeaseLost.__name__:
+                raise
+            return _Refused(reason=error.message, tip=patch.parent)
         if landing.landed:
             return await _completed(request, attempt, patch, evidence)
         patch = await Rebase(commit=patch.commit, onto=landing.tip, step=step, attempt=attempt)
@@ -161,6 +249,13 @@ async def _landed(
             return _Refused(reason=f"together with what landed meanwhile, {fault}", tip=landing.tip)
     return _Refused(
         reason=f"`{request.branch}` moved {LANDING_TRIES} times during one landing", tip=patch.parent
+    )
+
+
+async def _land(request: StepRequest, patch: Patch, lease: Leased | None) -> Landing:
+    files = patch.files if lease else ()
+    return await Land(
+        branch=request.branch, commit=patch.commit, expected=patch.parent, lease=lease, files=files
     )
 
 
@@ -179,9 +274,13 @@ async def _completed(request: StepRequest, attempt: int, patch: Patch, evidence:
             parent=patch.parent,
         )
     )
-    value = score(evidence, patch.changed_lines)
+    value = score(evidence, patch.changed_lines, rollbacks=attempt - 1)
     await Note(StepCompleted(plan=request.plan, step=step, attempts=attempt, score=value))
     return StepResult(step=step, done=True, tip=patch.commit, reason=evidence.reason)
+
+
+def _worktree(request: StepRequest, attempt: int) -> str:
+    return f"{request.phase.id}-{attempt}"
 
 
 def _message(request: StepRequest, attempt: int) -> str:

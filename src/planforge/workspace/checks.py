@@ -18,6 +18,7 @@ import msgspec
 from planforge.errors import CannotPerform
 from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.objects import Objects
+from planforge.kernel.redaction import Redactor
 from planforge.workspace import processes
 from planforge.workspace.reports import Tally, read_junit, read_unittest
 
@@ -46,8 +47,15 @@ class Judgement(NamedTuple):
     reason: str
 
 
-async def run(check: Check | None, checkout: Path, commit: str, tree: str, objects: Objects) -> Evidence:
-    """Run `check` in `checkout`, which holds exactly `tree`."""
+async def run(
+    check: Check | None,
+    checkout: Path,
+    commit: str,
+    tree: str,
+    objects: Objects,
+    redact: Redactor | None = None,
+) -> Evidence:
+    """Run `check` in `checkout`, which holds exactly `tree`. What it printed is kept without its secrets."""
     if check is None:
         return _cannot_tell("no check is configured", commit, tree, objects)
     if report := _report(check, checkout):
@@ -59,6 +67,7 @@ async def run(check: Check | None, checkout: Path, commit: str, tree: str, objec
         return _cannot_tell(error.message, commit, tree, objects, check.command)
     tally = _tally(check, checkout, ended.output)
     judgement = judge(ended.exit_code, tally, check.seconds)
+    redact = redact or Redactor.of_environment()
     return Evidence(
         check="tests",
         outcome=judgement.outcome,
@@ -69,7 +78,7 @@ async def run(check: Check | None, checkout: Path, commit: str, tree: str, objec
         failing=tally.failing if tally else (),
         commit=commit,
         tree=tree,
-        output=objects.put(ended.output),
+        output=objects.put(redact.octets(ended.output)),
         seconds=round(ended.seconds, 3),
     )
 

@@ -95,6 +95,16 @@ class Worktrees:
                 files.append(path.decode("utf-8", "backslashreplace"))
         return tuple(sorted(files)), lines
 
+    def hashes(self, old: str, new: str) -> tuple[tuple[str, str], ...]:
+        """The paths that differ between two commits, each with the hash of its new content, if it has any."""
+        output = self._git.run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", *PLAIN, old, new).stdout
+        parts = output.split(b"\0")
+        found = []
+        for meta, path in zip(parts[::2], parts[1::2], strict=False):
+            hash_ = meta.split()[3].decode()
+            found.append((path.decode("utf-8", "backslashreplace"), hash_.strip("0") and hash_))
+        return tuple(sorted(found))
+
     def rebase(self, commit: str, onto: str, label: str, at: str) -> Patch:
         """Make the change of `commit` on top of `onto` without any work tree."""
         process = self._git.run(

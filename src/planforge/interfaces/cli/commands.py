@@ -14,16 +14,28 @@ from planforge import __version__
 from planforge.errors import Interrupted
 
 COMMANDS = {
+    "backtest": ("planforge.interfaces.cli.prove", "Say how a run would have gone under other settings"),
+    "budget": ("planforge.interfaces.cli.budget", "Show what work has cost and may cost"),
     "cancel": ("planforge.interfaces.cli.work", "End an interrupted run for good"),
+    "check-proof": ("planforge.interfaces.cli.prove", "Check a proof without the repository"),
     "demo": ("planforge.interfaces.cli.demo", "Play the whole story with the rehearsal agent"),
     "doctor": ("planforge.interfaces.cli.look", "Check this machine and this repository"),
     "forge": ("planforge.interfaces.cli.work", "Turn a request into an audited plan"),
+    "graph": ("planforge.interfaces.cli.graph", "Show plans, steps and what they depend on"),
+    "handoff": ("planforge.interfaces.cli.handoff", "Show what an agent left to its successor"),
     "init": ("planforge.interfaces.cli.work", "Make this repository ready"),
+    "lease": ("planforge.interfaces.cli.lease", "List and release file leases"),
     "log": ("planforge.interfaces.cli.look", "Show what happened"),
     "plan": ("planforge.interfaces.cli.plan", "List, show, approve and run plans"),
+    "prove": ("planforge.interfaces.cli.prove", "Write everything that shows how a run came about"),
+    "rebuild": ("planforge.interfaces.cli.ledger", "Fold the tables anew from the events"),
+    "replay": ("planforge.interfaces.cli.prove", "Decide a recorded run again and compare"),
     "resume": ("planforge.interfaces.cli.work", "Go on with interrupted runs"),
+    "schema": ("planforge.interfaces.cli.ledger", "Print the JSON Schema of events and documents"),
+    "score": ("planforge.interfaces.cli.graph", "Show what a step's evidence is worth"),
     "status": ("planforge.interfaces.cli.look", "Show what there is and what to do next"),
     "verify": ("planforge.interfaces.cli.look", "Check that the ledger is what was written"),
+    "why": ("planforge.interfaces.cli.graph", "Say why a step has not started"),
 }
 
 EPILOG = """\
@@ -45,7 +57,7 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        found = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
+        found = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name.replace("-", "_"))
         assert isinstance(found, click.Command)
         return found
 

@@ -30,21 +30,55 @@ def status(as_json: bool) -> None:
 
 
 @click.command()
-@click.option("-n", "--last", default=30, show_default=True, help="How many events, newest last; 0 for all.")
-@click.option("--run", "stream", metavar="RUN", help="Only the events of one run, or of one plan.")
+@click.option(
+    "-n",
+    "--last",
+    type=int,
+    help="How many events, newest last; 0 for all. [default: 30, or all with --since]",
+)
+@click.option(
+    "--run", "--stream", "streams", metavar="NAME", multiple=True, help="Only events of this run or stream."
+)
+@click.option("--kind", "kinds", metavar="KIND", multiple=True, help="Only events of this kind.")
+@click.option("--plan", metavar="PLAN", help="Only events that name this plan.")
+@click.option("--since", type=int, default=0, metavar="SEQ", help="Only events after this sequence number.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with new events as they come, until Ctrl-C.")
 @json_option
-def log(last: int, stream: str | None, as_json: bool) -> None:
+def log(
+    last: int | None,
+    streams: tuple[str, ...],
+    kinds: tuple[str, ...],
+    plan: str | None,
+    since: int,
+    follow: bool,
+    as_json: bool,
+) -> None:
     """Show what happened, oldest first
 
-    With --json, one JSON object a line.
+    With --json, one JSON object a line. --run and --kind may be given more than once.
 
     \b
     Examples:
       planforge log -n 5
       planforge log --run plan-001
-      planforge log -n 0 --json
+      planforge log --follow --kind StepCompleted --kind StepFailed
+      planforge log --since 120 --json
     """
-    _print(views.log(last=last, stream=stream, as_json=as_json))
+    try:
+        _print(
+            views.log(
+                last=last,
+                streams=streams,
+                kinds=kinds,
+                plan=plan,
+                since=since,
+                follow=follow,
+                as_json=as_json,
+            )
+        )
+    except KeyboardInterrupt:
+        if not follow:  # which has no other end
+            raise
 
 
 def _print(texts: Iterator[str]) -> None:
@@ -58,8 +92,8 @@ def _print(texts: Iterator[str]) -> None:
 def verify(ctx: click.Context, as_json: bool) -> None:
     """Check that the ledger is what was written
 
-    Follows the hash chain over all events and checks every object they refer to. Exits with 1 and names
-    the event if something was changed.
+    Follows the hash chain over all events, checks every object they refer to, and compares the tables with
+    what follows from the events. Exits with 1 and names the event or the row if something was changed.
     """
     from planforge.app.integrity import verify as look
 

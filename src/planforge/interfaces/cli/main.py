@@ -20,7 +20,13 @@ QUICK: dict[str, dict[str, tuple[str, Callable[[str], object] | None]]] = {
     "log": {
         "-n": ("last", int),
         "--last": ("last", int),
-        "--run": ("stream", str),
+        "--run": ("streams", str),
+        "--stream": ("streams", str),
+        "--kind": ("kinds", str),
+        "--plan": ("plan", str),
+        "--since": ("since", int),
+        "-f": ("follow", None),
+        "--follow": ("follow", None),
         "--json": ("as_json", None),
     },
 }
@@ -28,8 +34,17 @@ QUICK: dict[str, dict[str, tuple[str, Callable[[str], object] | None]]] = {
 
 DEFAULTS: dict[str, dict[str, object]] = {
     "status": {"as_json": False},
-    "log": {"as_json": False, "last": 30, "stream": None},
+    "log": {
+        "as_json": False,
+        "last": None,
+        "streams": (),
+        "kinds": (),
+        "plan": None,
+        "since": 0,
+        "follow": False,
+    },
 }
+"""An option whose default is a tuple may be given more than once."""
 
 
 def run() -> None:
@@ -51,17 +66,24 @@ def _dispatch(words: list[str]) -> int:
         print(f"planforge {__version__}")
         return 0
     if (arguments := plain_form(words)) is not None:
-        _load_quickly()
-        view: Callable[..., Iterator[str]] = getattr(
-            import_module("planforge.interfaces.cli.views"), words[0]
-        )
-        for text in view(**arguments):
-            print(text)
-        sys.stdout.flush()
+        _answer_quickly(words[0], arguments)
         return 0
     from planforge.interfaces.cli.commands import call
 
     return call(words)
+
+
+def _answer_quickly(command: str, arguments: dict[str, object]) -> None:
+    following = bool(arguments.get("follow"))
+    try:
+        _load_quickly()
+        view: Callable[..., Iterator[str]] = getattr(import_module("planforge.interfaces.cli.views"), command)
+        for text in view(**arguments):
+            print(text, flush=following)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        if not following:  # which has no other end
+            raise
 
 
 def _load_quickly() -> None:
@@ -86,9 +108,11 @@ def plain_form(words: list[str]) -> dict[str, object] | None:
         if not name:
             return None
         try:
-            arguments[name] = read(next(rest)) if read else True
+            value = read(next(rest)) if read else True
         except (StopIteration, ValueError):
             return None
+        before = arguments[name]
+        arguments[name] = (*before, value) if isinstance(before, tuple) else value
     return arguments
 
 

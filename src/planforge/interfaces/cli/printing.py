@@ -14,6 +14,15 @@ def hush(stream: TextIO) -> None:
     os.close(nothing)
 
 
+def is_read(stream: TextIO) -> bool:
+    """Whether anybody is left at the other end of a pipe; for anything else, yes."""
+    from select import POLLERR, poll
+
+    poller = poll()
+    poller.register(stream, 0)
+    return not any(event & POLLERR for _, event in poller.poll(0))
+
+
 def as_document(value: object) -> str:
     """A structure as one indented JSON document."""
     import msgspec

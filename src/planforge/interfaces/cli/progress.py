@@ -39,6 +39,13 @@ QUIET = (
     events.ApprovalUsed,
     events.PlanEnded,
     events.RunEnded,
+    events.LeaseGranted,
+    events.LeaseRenewed,
+    events.LeaseReleased,
+    events.BudgetSet,
+    events.BudgetReserved,
+    events.BudgetSpent,
+    events.BudgetReconciled,
 )
 """Facts that progress leaves to the log."""
 

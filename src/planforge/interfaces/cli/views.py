@@ -6,6 +6,7 @@ What the read commands print, without click: loading it takes longer than the an
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
     from planforge.app.overview import Overview
     from planforge.app.project import Project
+    from planforge.kernel.events import Recorded
+    from planforge.kernel.filters import Filter
+    from planforge.kernel.ledger import Ledger
+
+SHOWN = 30
+"""How many events the log shows unless told otherwise."""
 
 
 def here() -> Project:
@@ -58,26 +65,107 @@ def _overview(found: Overview) -> str:
     return "\n\n".join(part.rstrip() for part in parts)
 
 
-def log(*, last: int, stream: str | None, as_json: bool) -> Iterator[str]:
-    """The newest events, oldest first."""
-    recorded = here().ledger.last(last if last > 0 else -1, stream)
-    if as_json:
-        import msgspec
+def log(
+    *,
+    last: int | None,
+    streams: tuple[str, ...],
+    kinds: tuple[str, ...],
+    plan: str | None,
+    since: int,
+    follow: bool,
+    as_json: bool,
+) -> Iterator[str]:
+    """The newest events that match, oldest first; then, to follow them, new ones as they come."""
+    from planforge.kernel.filters import Filter, kind_named
 
-        for item in recorded:
-            body = {
-                "seq": item.seq,
-                "at": item.at,
-                "stream": item.stream,
-                "version": item.version,
-                "key": item.key,
-                "kind": item.kind,
-                "event": item.event,
-                "hash": item.hash,
-            }
-            yield msgspec.json.encode(body).decode()
+    ledger = here().ledger
+    wanted = Filter(
+        kinds=tuple(map(kind_named, kinds)), streams=streams, plan=_plan(plan) if plan else "", after=since
+    )
+    if last is None:
+        last = 0 if since else SHOWN
+    until = ledger.head()
+    lines = _objects if as_json else _Columns().lines
+    shown = False
+    for page in _on_record(ledger, wanted, last, until, whole=not as_json):
+        shown = True
+        yield lines(page)
+    if follow:
+        for item in _followed(ledger, wanted, until):
+            yield lines([item])
+    elif not shown and not as_json:
+        yield "nothing has happened yet" if wanted == Filter() else "nothing like that has happened yet"
+
+
+def _plan(name: str) -> str:
+    from planforge.documents.plan import parse_plan_id
+
+    return parse_plan_id(name)
+
+
+def _on_record(
+    ledger: Ledger, wanted: Filter, last: int, until: int, *, whole: bool
+) -> Iterator[list[Recorded]]:
+    """The newest `last` events, or all; `whole` in one piece, so that their columns can line up."""
+    from planforge.kernel.filters import newest, pages
+
+    if last > 0:
+        found = newest(ledger, wanted, last, until=until)
+    elif whole:
+        found = [item for page in pages(ledger, wanted, until=until) for item in page.events]
+    else:
+        yield from (page.events for page in pages(ledger, wanted, until=until) if page.events)
         return
-    from planforge.interfaces.cli.words import said
+    if found:
+        yield found
 
-    rows = [(str(it.seq), it.at[11:19], it.stream, it.key, it.kind, said(it.event)) for it in recorded]
-    yield table(rows) or "nothing has happened yet"
+
+def _followed(ledger: Ledger, wanted: Filter, after: int) -> Iterator[Recorded]:
+    """New events, as long as somebody reads them."""
+    from planforge.interfaces.cli.printing import is_read
+    from planforge.kernel.bus import INTERVAL, subscribe
+
+    with subscribe(ledger, wanted, after=after) as subscription:
+        while True:
+            if (item := subscription.next(INTERVAL)) is not None:
+                yield item
+            elif not is_read(sys.stdout):
+                return
+
+
+def _objects(recorded: list[Recorded]) -> str:
+    """One JSON object a line."""
+    import msgspec
+
+    bodies = (
+        {
+            "seq": item.seq,
+            "at": item.at,
+            "stream": item.stream,
+            "version": item.version,
+            "key": item.key,
+            "kind": item.kind,
+            "event": item.event,
+            "hash": item.hash,
+        }
+        for item in recorded
+    )
+    return "\n".join(msgspec.json.encode(body).decode() for body in bodies)
+
+
+class _Columns:
+    """Lines of a table that grows: the columns are as wide as they had to be so far."""
+
+    def __init__(self) -> None:
+        self._widest: tuple[str, ...] = ()
+
+    def lines(self, recorded: list[Recorded]) -> str:
+        """Some more lines."""
+        from planforge.interfaces.cli.words import said
+
+        rows = [(str(it.seq), it.at[11:19], it.stream, it.key, it.kind, said(it.event)) for it in recorded]
+        known = [self._widest] if self._widest else []
+        columns = list(zip(*known, *rows, strict=True))
+        # What is said comes last, and needs no room kept for it.
+        self._widest = (*(max(column, key=len) for column in columns[:-1]), "")
+        return "\n".join(table([*known, *rows]).split("\n")[len(known) :])

@@ -22,6 +22,18 @@ def where(event: Event) -> str:
     return ""
 
 
+def _list(names: tuple[str, ...], limit: int = 3) -> str:
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return (", ".join(names[:limit]) or "nothing") + more
+
+
+def amounts(found: events.Amounts) -> str:
+    """Amounts in words; what is not known is not mentioned."""
+    money = None if found.money is None else f"{found.money / 1_000_000:.2f}"
+    parts = {"tokens": found.tokens, "money": money, "seconds": found.seconds, "attempts": found.attempts}
+    return ", ".join(f"{value} {name}" for name, value in parts.items() if value is not None) or "unknown"
+
+
 @singledispatch
 def said(event: Event) -> str:
     """What happened, in words."""
@@ -115,7 +127,8 @@ def _(event: events.PlanEnded) -> str:
 
 @said.register(events.StepStarted)
 def _(event: events.StepStarted) -> str:
-    return f"attempt {event.attempt} begins at {event.base[:12]}"
+    place = f" at {event.base[:12]}" if event.base else f", by {event.holder}" if event.holder else ""
+    return f"attempt {event.attempt} begins{place}"
 
 
 @said.register(events.PatchProposed)
@@ -141,15 +154,112 @@ def _(event: events.AttemptRejected) -> str:
 
 @said.register(events.PatchApplied)
 def _(event: events.PatchApplied) -> str:
-    return f"landed on {event.branch} as {event.commit[:12]}"
+    place = f" on {event.branch}" if event.branch else ""
+    return f"landed{place} as {(event.commit or event.tree)[:12]}"
 
 
 @said.register(events.StepCompleted)
 def _(event: events.StepCompleted) -> str:
-    points = "" if event.score is None else f", score {event.score.value}"
+    value = "unknown" if event.score is None or event.score.value is None else event.score.value
+    points = "" if event.score is None else f", score {value}"
     return f"done in {event.attempts} attempt{'s' if event.attempts > 1 else ''}{points}"
 
 
 @said.register(events.StepFailed)
 def _(event: events.StepFailed) -> str:
     return f"failed after {event.attempts} attempts: {first_line(event.reason, 160)}"
+
+
+@said.register(events.PlanRescoped)
+def _(event: events.PlanRescoped) -> str:
+    return f"revision {event.revision} with {len(event.steps)} steps: {first_line(event.reason)}"
+
+
+@said.register(events.RiskRaised)
+def _(event: events.RiskRaised) -> str:
+    what = f"{event.severity} risk {event.risk}: {first_line(event.description)}"
+    return f"{what}; it blocks {_list(event.blocks)}"
+
+
+@said.register(events.RiskSettled)
+def _(event: events.RiskSettled) -> str:
+    return f"risk {event.risk} settled by {event.actor}: {first_line(event.reason)}"
+
+
+@said.register(events.GateOpened)
+def _(event: events.GateOpened) -> str:
+    return f"{event.actor} opened gate {event.gate} for {event.step}"
+
+
+@said.register(events.ArtifactRecorded)
+def _(event: events.ArtifactRecorded) -> str:
+    return f"{event.kind.value} {event.name} ({event.hash[:12]})"
+
+
+@said.register(events.LeaseGranted)
+def _(event: events.LeaseGranted) -> str:
+    return f"{event.holder} may change {_list(event.paths)} until {event.until[11:19]} (fence {event.fence})"
+
+
+@said.register(events.LeaseRenewed)
+def _(event: events.LeaseRenewed) -> str:
+    return f"{event.holder} has its lease until {event.until[11:19]} (fence {event.fence})"
+
+
+@said.register(events.LeaseReleased)
+def _(event: events.LeaseReleased) -> str:
+    how = f"was taken from it by {event.actor}" if event.forced else "is given back"
+    return f"lease {event.fence} of {event.holder} {how}: {first_line(event.reason)}"
+
+
+@said.register(events.LeaseExpired)
+def _(event: events.LeaseExpired) -> str:
+    return f"lease {event.fence} of {event.holder} ran out at {event.until[11:19]}"
+
+
+@said.register(events.LeasePassed)
+def _(event: events.LeasePassed) -> str:
+    return f"lease {event.fence} of {event.holder} passes to {event.successor} (fence {event.new_fence})"
+
+
+@said.register(events.LeaseAwaited)
+def _(event: events.LeaseAwaited) -> str:
+    return f"{event.holder} waits for {_list(event.paths)} behind {_list(event.behind)}"
+
+
+@said.register(events.LeaseWaitEnded)
+def _(event: events.LeaseWaitEnded) -> str:
+    return f"{event.holder} stops waiting: {first_line(event.reason)}"
+
+
+@said.register(events.BudgetSet)
+def _(event: events.BudgetSet) -> str:
+    return f"{event.scope} may spend {amounts(event.limits)}"
+
+
+@said.register(events.BudgetReserved)
+def _(event: events.BudgetReserved) -> str:
+    return f"{amounts(event.amounts)} put aside for {event.reservation}"
+
+
+@said.register(events.BudgetSpent)
+def _(event: events.BudgetSpent) -> str:
+    return f"{amounts(event.amounts)} spent by {event.reservation} so far"
+
+
+@said.register(events.BudgetReconciled)
+def _(event: events.BudgetReconciled) -> str:
+    return f"{event.reservation} cost {amounts(event.spent)}: {first_line(event.reason)}"
+
+
+@said.register(events.HandoffEmitted)
+def _(event: events.HandoffEmitted) -> str:
+    about = "about " if event.estimated else ""
+    return (
+        f"{event.holder} hands over to {event.successor} at {about}{event.used} of {event.threshold} tokens"
+    )
+
+
+@said.register(events.HandoffLoaded)
+def _(event: events.HandoffLoaded) -> str:
+    return f"{event.holder} takes up {event.handoff}"

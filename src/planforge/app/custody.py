@@ -1,0 +1,229 @@
+"""
+What must hold between the events of a proof: what landed was checked, what ran was approved.
+
+Each check looks at events, objects and git objects alone, and names the event that
+is wrong. None of them believes an outcome: it is judged again from the exit code,
+the counts and, where a check's own words are kept, from those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from planforge.app.proofs import commits_of, evidence_of, mentioned, references, summary_of
+from planforge.errors import GitFailed, LedgerUnreadable
+from planforge.kernel import events
+from planforge.kernel.events import Event, Recorded
+from planforge.kernel.evidence import Counts, Evidence, Outcome
+from planforge.kernel.ledger import Fault
+from planforge.kernel.proof import Proof
+from planforge.kernel.proof_reading import fault
+from planforge.rules.attempts import fault_of_evidence
+from planforge.workspace import packing
+from planforge.workspace.checks import judge
+from planforge.workspace.reports import Tally, read_unittest
+
+
+def faults(proof: Proof, recorded: Sequence[Recorded]) -> Iterator[Fault]:
+    """Everything that does not hold."""
+    yield from _about(proof, recorded)
+    yield from _objects(proof, recorded)
+    yield from _evidence(proof, recorded)
+    yield from _landings(recorded)
+    yield from _approvals(recorded, proof.manifest.about.run)
+    if proof.manifest.files == "none":
+        yield from (fault(f"`git/{name}` belongs to nothing") for name in proof.git)
+    else:
+        yield from _Files(proof, recorded).faults()
+
+
+def _at(recorded: Recorded, problem: str) -> Fault:
+    return Fault(seq=recorded.seq, stream=recorded.stream, kind=recorded.kind, problem=problem)
+
+
+def _about(proof: Proof, recorded: Sequence[Recorded]) -> Iterator[Fault]:
+    manifest = proof.manifest
+    about = manifest.about
+    for item in recorded:
+        if isinstance(item.event, events.RunStarted) and item.stream == about.run:
+            flow = item.event.flow, item.event.flow_version
+            if flow != (about.flow, about.flow_version):
+                yield _at(item, "the manifest names another flow")
+            if item.event.subject and item.event.subject not in about.plans:
+                yield _at(item, f"the manifest does not name `{item.event.subject}`")
+    named = {getattr(item.event, "plan", "") for item in recorded if item.stream == about.run}
+    for plan in sorted(named - {"", *about.plans}):
+        yield fault(f"the run is about `{plan}`, which the manifest does not name")
+    if summary_of(recorded) != manifest.summary:
+        yield fault("the summary in the manifest does not say what the events say")
+
+
+def _objects(proof: Proof, recorded: Sequence[Recorded]) -> Iterator[Fault]:
+    found = proof.objects
+    try:
+        wanted = set(references(found, recorded))
+    except LedgerUnreadable as error:
+        yield fault(error.message)
+        return
+    for name in sorted(wanted | set(found.content)):
+        try:
+            found.get(name)
+        except LedgerUnreadable as error:
+            yield fault(error.message)
+    for name in sorted(set(found.content) - wanted - mentioned(recorded)):
+        yield fault(f"object `{name[:12]}` belongs to nothing")
+
+
+def _evidence(proof: Proof, recorded: Iterable[Recorded]) -> Iterator[Fault]:
+    told = {check.command for check in proof.manifest.checks if check.report == "unittest"}
+    for item in recorded:
+        seen = evidence_of(item.event)
+        if seen is None:
+            continue
+        if isinstance(item.event, events.VerifyOk) is not (fault_of_evidence(seen) is None):
+            yield _at(item, f"its evidence says {seen.outcome.value}")
+        tally = Tally(seen.counts, seen.failing) if seen.counts else None
+        judged = judge(seen.exit_code, tally, 0.0).outcome
+        if seen.outcome is not Outcome.CANNOT_TELL and judged is not seen.outcome:
+            numbers = f"exit code and counts say {judged.value}"
+            yield _at(item, f"its evidence says {seen.outcome.value}, but its {numbers}")
+        if seen.command in told and _printed(proof, seen) not in (None, seen.counts):
+            yield _at(item, "its counts are not those that the check printed")
+
+
+def _printed(proof: Proof, seen: Evidence) -> Counts | None:
+    """The counts in what a check printed, if there are any."""
+    output = proof.objects.content.get(seen.output, b"")
+    tally = read_unittest(output.decode("utf-8", "replace"))
+    return tally.counts if tally else None
+
+
+def _landings(recorded: Iterable[Recorded]) -> Iterator[Fault]:
+    """Whatever landed passed before, as exactly that tree, in the same attempt."""
+    passed: set[tuple[object, ...]] = set()
+    started: dict[str, str] = {}
+    for item in recorded:
+        match item.event:
+            case events.VerifyOk(plan=plan, step=step, attempt=attempt, evidence=seen):
+                passed.add((item.stream, plan, step, attempt, seen.commit, seen.tree))
+            case events.PlanStarted(content=content):
+                started[item.stream] = content
+            case events.PatchApplied() as event:
+                landed = (event.plan, event.step, event.attempt, event.commit, event.tree)
+                if (item.stream, *landed) not in passed:
+                    yield _at(item, f"no evidence before it is about tree `{event.tree[:12]}`")
+                if event.content != started.get(item.stream, event.content):
+                    yield _at(item, "it landed under another plan than the one that was started")
+
+
+def _approvals(recorded: Iterable[Recorded], run: str) -> Iterator[Fault]:
+    """An approval is of exact content, and opens one gate once, before anything runs."""
+    given: dict[tuple[str, str], str] = {}
+    taken: set[tuple[str, str]] = set()
+    for item in recorded:
+        match item.event:
+            case events.PlanApproved(plan=plan, gate=gate, content=content) if item.stream == plan:
+                given[plan, gate] = content
+            case events.ApprovalUsed(plan=plan, gate=gate, content=content) as used if item.stream == plan:
+                if given.pop((plan, gate), None) != content:
+                    yield _at(item, f"nobody approved `{content[:12]}`, or it was used before")
+                if used.run == run:
+                    taken.add((plan, content))
+            case events.PlanStarted(plan=plan, content=content) if item.stream == run:
+                if (plan, content) not in taken:
+                    yield _at(item, f"it runs `{content[:12]}`, for which it used no approval")
+
+
+class _Files:
+    """The commits, trees and files of a proof."""
+
+    def __init__(self, proof: Proof, recorded: Sequence[Recorded]) -> None:
+        self._objects = proof.git
+        self._whole = proof.manifest.files == "whole"
+        self._recorded = recorded
+        self._trees: dict[str, Mapping[bytes, packing.TreeEntry]] = {}
+
+    def faults(self) -> Iterator[Fault]:
+        damaged = [name for name, content in self._objects.items() if not packing.is_named(name, content)]
+        yield from (fault(f"`git/{name[:12]}` is not what its name says") for name in damaged)
+        if damaged:
+            return
+        for item in self._recorded:
+            try:
+                yield from self._of_event(item)
+            except GitFailed as error:
+                yield _at(item, error.message)
+        yield from self._left_over()
+
+    def _of_event(self, item: Recorded) -> Iterator[Fault]:
+        for commit, tree in _commits(item.event):
+            if self._commit(commit).tree != tree:
+                yield _at(item, f"commit `{commit[:12]}` does not hold tree `{tree[:12]}`")
+            if self._whole:
+                self._require_files(tree)
+        match item.event:
+            case events.PatchApplied(commit=commit, parent=parent):
+                if parent not in self._commit(commit).parents:
+                    yield _at(item, f"commit `{commit[:12]}` is not on top of `{parent[:12]}`")
+            case events.PatchProposed(commit=commit, files=files):
+                paths = self._changed(commit)
+                if tuple(sorted(path.decode("utf-8", "backslashreplace") for path in paths)) != files:
+                    yield _at(item, f"commit `{commit[:12]}` changes other files than it says")
+
+    def _commit(self, name: str) -> packing.CommitObject:
+        if name not in self._objects:
+            raise GitFailed(f"commit `{name[:12]}` is missing from the proof")
+        return packing.commit(self._objects[name])
+
+    def _files(self, tree: str) -> Mapping[bytes, packing.TreeEntry]:
+        if tree not in self._trees:
+            self._trees[tree] = packing.files(self._objects, tree)
+        return self._trees[tree]
+
+    def _changed(self, commit: str) -> list[bytes]:
+        own = self._commit(commit)
+        old = self._files(self._commit(own.parents[0]).tree) if own.parents else {}
+        new = self._files(own.tree)
+        paths = packing.changed(old, new)
+        self._require({new[path].object for path in paths if path in new and _is_file(new[path])})
+        return paths
+
+    def _require_files(self, tree: str) -> None:
+        self._require({entry.object for entry in self._files(tree).values() if _is_file(entry)})
+
+    def _require(self, names: Iterable[str]) -> None:
+        for name in sorted(names):
+            if name not in self._objects:
+                raise GitFailed(f"file `{name[:12]}` is missing from the proof")
+
+    def _left_over(self) -> Iterator[Fault]:
+        """What no commit of the run leads to."""
+        left = [name for name in commits_of(self._recorded) if name in self._objects]
+        wanted = set(left)
+        while left:
+            name = left.pop()
+            content = self._objects[name]
+            below: Iterable[str] = ()
+            if content.startswith(b"commit "):
+                below = (packing.commit(content).tree,)
+            elif content.startswith(b"tree "):
+                below = [entry.object for entry in packing.tree(content, len(name))]
+            new = [name for name in below if name in self._objects and name not in wanted]
+            wanted.update(new)
+            left += new
+        for name in sorted(set(self._objects) - wanted):
+            yield fault(f"`git/{name[:12]}` belongs to nothing")
+
+
+def _is_file(entry: packing.TreeEntry) -> bool:
+    return entry.mode != packing.SUBMODULE
+
+
+def _commits(event: Event) -> list[tuple[str, str]]:
+    """The commits of an event with the trees that it says they hold."""
+    seen = evidence_of(event)
+    if seen is not None:
+        return [(seen.commit, seen.tree)]
+    if isinstance(event, events.PatchProposed | events.PatchApplied):
+        return [(event.commit, event.tree)]
+    return []

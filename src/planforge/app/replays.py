@@ -1,0 +1,152 @@
+"""
+A recorded run decided again: as it was, or under other settings.
+
+Whatever holds the recording will do, a ledger or a proof. Nothing is performed and
+nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from planforge.app.runs import judge
+from planforge.errors import InvalidInput, PlanforgeError
+from planforge.kernel import backtest as backtests
+from planforge.kernel import replay as replays
+from planforge.kernel.backtest import Backtest
+from planforge.kernel.events import RunEnded, RunStarted
+from planforge.kernel.replay import Replay
+from planforge.kernel.tape import Recording, Tape
+from planforge.workflows.flows import FLOWS, Entry, Result
+
+if TYPE_CHECKING:
+    from planforge.app.project import Project
+
+FLAGS = {"true": True, "false": False}
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """One setting of a back-test."""
+
+    setting: str
+    recorded: object
+    value: object
+
+
+class BacktestReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was changed and what came of it."""
+
+    schema_version: int = 1
+    changed: tuple[Changed, ...]
+    backtest: Backtest
+
+
+def replay(project: Project, run: str) -> Replay:
+    """Decide a run of this project again and compare."""
+    return replayed(project.ledger, run)
+
+
+def replayed(recording: Recording, run: str) -> Replay:
+    """Decide a recorded run again and compare."""
+    tape = Tape(recording, run)
+    entry, request = _asked(tape)
+    return replays.replay(tape, entry.flow(request), _ending(run))
+
+
+def backtest(project: Project, run: str, settings: Sequence[str]) -> BacktestReport:
+    """Decide a run of this project again with settings such as `run.attempts=2`."""
+    return backtested(project.ledger, run, settings)
+
+
+def backtested(recording: Recording, run: str, settings: Sequence[str]) -> BacktestReport:
+    """Decide a recorded run again with other settings."""
+    tape = Tape(recording, run)
+    entry, request = _asked(tape)
+    changed = tuple(_changed(tape.started.flow, request, setting) for setting in settings)
+    values: Mapping[str, Any] = {SETTINGS[change.setting][0]: change.value for change in changed}
+    flow = entry.flow(msgspec.structs.replace(request, **values))
+    return BacktestReport(changed=changed, backtest=backtests.backtest(tape, flow, _ending(run)))
+
+
+def _ending(run: str) -> Callable[[Result], RunEnded]:
+    def ending(result: Result) -> RunEnded:
+        ended = judge(run, result)
+        return RunEnded(run=run, succeeded=ended.succeeded, reason=ended.reason, exit_code=ended.exit_code)
+
+    return ending
+
+
+def _asked(tape: Tape) -> tuple[Entry, msgspec.Struct]:
+    """The flow of a run and its request, if this Planforge has that flow still."""
+    started = tape.started
+    entry = FLOWS.get(started.flow)
+    if entry is None:
+        raise PlanforgeError(f"`{tape.run}` is a `{started.flow}`, which this Planforge does not know")
+    if entry.version != started.flow_version:
+        raise PlanforgeError(
+            f"`{tape.run}` was recorded by version {started.flow_version} of `{started.flow}`, "
+            f"this Planforge has version {entry.version}",
+            "use the Planforge version that recorded it",
+        )
+    return entry, _request(tape, started, entry)
+
+
+def _request(tape: Tape, started: RunStarted, entry: Entry) -> msgspec.Struct:
+    try:
+        return msgspec.json.decode(tape.body(started.request), type=entry.request)
+    except msgspec.MsgspecError as error:
+        raise PlanforgeError(
+            f"the request of `{tape.run}` does not fit `{started.flow}` as it is now: {error}",
+            "use the Planforge version that recorded it",
+        ) from error
+
+
+def _changed(flow: str, request: msgspec.Struct, setting: str) -> Changed:
+    name, _, text = setting.partition("=")
+    if name not in SETTINGS:
+        raise InvalidInput(f"`{name}` cannot be set for a back-test; known are {_names(SETTINGS)}")
+    field, read = SETTINGS[name]
+    if field not in request.__struct_fields__:
+        fitting = [name for name, (field, _) in SETTINGS.items() if field in request.__struct_fields__]
+        has = f"; it has {_names(fitting)}" if fitting else ""
+        raise InvalidInput(f"`{name}` is no setting of a `{flow}`{has}")
+    return Changed(setting=name, recorded=getattr(request, field), value=read(name, text))
+
+
+def _names(names: Mapping[str, object] | Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _count(name: str, text: str) -> int:
+    return _whole(name, text, 1)
+
+
+def _count_or_none(name: str, text: str) -> int:
+    return _whole(name, text, 0)
+
+
+def _whole(name: str, text: str, least: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) >= least):
+        raise InvalidInput(f"`{name}` must be a whole number from {least} on, not `{text}`")
+    return int(text)
+
+
+def _flag(name: str, text: str) -> bool:
+    if text not in FLAGS:
+        raise InvalidInput(f"`{name}` must be `true` or `false`, not `{text}`")
+    return FLAGS[text]
+
+
+SETTINGS: dict[str, tuple[str, Callable[[str, str], int | bool]]] = {
+    "forge.cap": ("cap", _count),
+    "loop.cap": ("cap", _count),
+    "run.attempts": ("attempts", _count),
+    "run.handoffs": ("handoffs", _count_or_none),
+    "run.jobs": ("jobs", _count),
+    "run.max_files": ("max_files", _count),
+    "run.parallel": ("parallel", _flag),
+}
+"""The settings that a back-test can change: which part of a request each is, and how it is read."""

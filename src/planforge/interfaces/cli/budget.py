@@ -1,0 +1,62 @@
+"""The command about what work has cost and may cost: `budget`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli import views
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show
+
+if TYPE_CHECKING:
+    from planforge.kernel.budgets import Account
+
+MILLION = 1_000_000
+
+
+@click.command()
+@json_option
+def budget(as_json: bool) -> None:
+    """Show what runs, plans, steps and roles have spent, and what they have left
+
+    What an agent did not report counts as what was put aside for it; `unknown` says how many amounts are
+    such. Limits stand in `planforge.toml` under `[budget]`; a run that would go over waits for a person.
+    With --json, money is in millionths.
+
+    \b
+    Example:
+      planforge budget --json | jq '.[] | select(.left.tokens == 0).scope'
+    """
+    from planforge.app.spending import accounts
+
+    found = accounts(views.here())
+    show(found, lambda: _page(found), as_json=as_json)
+
+
+def _page(found: list[Account]) -> str:
+    rows = [row for account in found for row in _rows(account)]
+    if not rows:
+        return "nothing has been spent"
+    return table([("scope", "kind", "limit", "spent", "put aside", "left", "unknown"), *rows])
+
+
+def _rows(account: Account) -> list[tuple[str, ...]]:
+    """A line for each kind that is limited or used; what is unknown of the scope stands on the first."""
+    rows: list[tuple[str, ...]] = []
+    for kind in ("tokens", "money", "seconds", "attempts"):
+        limit, left = getattr(account.limits, kind), getattr(account.left, kind)
+        spent, aside = getattr(account.spent, kind), getattr(account.reserved, kind)
+        if limit is None and not spent and not aside:
+            continue
+        numbers = (_told(kind, limit), _told(kind, spent), _told(kind, aside), _told(kind, left))
+        unknown = str(account.unknown) if account.unknown and not rows else ""
+        rows.append((account.scope if not rows else "", kind, *numbers, unknown))
+    return rows
+
+
+def _told(kind: str, amount: int | None) -> str:
+    if amount is None:
+        return "-"
+    return f"{amount / MILLION:.2f}" if kind == "money" else str(amount)

@@ -1,0 +1,178 @@
+"""Commands about the plan graph: `graph`, `why`, `score`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.errors import InvalidInput
+from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.views import here
+
+if TYPE_CHECKING:
+    from planforge.app.project import Project
+    from planforge.kernel.queries import GraphQuery
+
+
+@click.command()
+@click.argument("plan", required=False, metavar="[PLAN|STEP]")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "mermaid", "dot", "json"]),
+    default="text",
+    show_default=True,
+    help="How to draw the plan.",
+)
+@click.option("--next", "next_", is_flag=True, help="Only the steps that can start now.")
+@click.option("--critical", is_flag=True, help="Only the heaviest chain of steps.")
+@click.option("--timeline", is_flag=True, help="What happened to the plan or step.")
+@click.option("--custody", is_flag=True, help="From the goal to what landed, with evidence and approvals.")
+@click.option("--without-evidence", is_flag=True, help="Steps that are done although no check passed.")
+@click.option("--up", metavar="STEP", help="All steps that STEP depends on.")
+@click.option("--down", metavar="STEP", help="All steps that depend on STEP.")
+@click.option("--diff", nargs=2, metavar="BEFORE AFTER", help="What changed between two revisions.")
+@click.option("--query", "text", metavar="JSON", help="Any query of the graph, as JSON.")
+@json_option
+def graph(plan: str | None, form: str, text: str | None, as_json: bool, **asked: object) -> None:
+    """Show plans, steps and what they depend on
+
+    Without PLAN, the plan that changed last. A plan is named by its id or number, which stand for its
+    newest revision; `plan-001.r1` is exactly the first.
+
+    \b
+    Marks: ✓ done  ▶ in progress  ✗ failed  ○ ready  · waits  * on the critical path
+
+    \b
+    Examples:
+      planforge graph 1
+      planforge graph 1 --format mermaid
+      planforge graph 1 --next --json
+      planforge graph 1/phase-2 --custody
+      planforge graph --down 1/phase-1
+      planforge graph --diff plan-001 plan-001.r2
+      planforge graph --query '{"query": "critical_path", "plan": "plan-001"}'
+    """
+    from planforge.app import graphs
+    from planforge.interfaces.cli import drawing
+
+    project = here()
+    query = _query(project, plan, text, asked)
+    if query is not None:
+        answer = graphs.ask(project, query)
+        show(answer, lambda: drawing.answer(answer), as_json=as_json or form == "json")
+        return
+    found = graphs.picture(project, _named(project, plan))
+    draw = {"text": drawing.waves, "mermaid": drawing.mermaid, "dot": drawing.dot, "json": drawing.waves}[
+        form
+    ]
+    show(found, lambda: draw(found), as_json=as_json or form == "json")
+
+
+def _named(project: Project, plan: str | None) -> str:
+    from planforge.app import graphs
+
+    return graphs.node(project, plan) if plan else graphs.latest(project)
+
+
+def _query(
+    project: Project, plan: str | None, text: str | None, asked: dict[str, object]
+) -> GraphQuery | None:
+    """The one query that the options ask for; None if the plan is to be drawn."""
+    from planforge.app.graphs import node
+    from planforge.kernel import queries
+
+    given = [name for name, value in {**asked, "query": text}.items() if value]
+    if len(given) > 1:
+        options = " and ".join(f"`--{name.rstrip('_').replace('_', '-')}`" for name in given)
+        raise InvalidInput(f"{options} ask for different things", "use one of them")
+    if text:
+        return queries.parse_query(text)
+    match given:
+        case ["up" | "down" as direction]:
+            start = node(project, str(asked[direction]))
+            return queries.Closure(node=start, direction="up" if direction == "up" else "down")
+        case ["diff"]:
+            before, after = (node(project, str(name)) for name in _pair(asked["diff"]))
+            return queries.Difference(before=before, after=after)
+        case [name]:
+            return _about(name, _named(project, plan))
+    return None
+
+
+def _pair(value: object) -> tuple[object, object]:
+    assert isinstance(value, tuple)
+    before, after = value
+    return before, after
+
+
+def _about(option: str, name: str) -> GraphQuery:
+    from planforge.kernel import queries
+
+    match option:
+        case "next_":
+            return queries.NextSteps(plan=name)
+        case "critical":
+            return queries.CriticalPath(plan=name)
+        case "timeline":
+            return queries.Timeline(node=name, limit=10_000)
+        case "custody":
+            return queries.Custody(node=name)
+    return queries.WithoutEvidence(plan=name)
+
+
+@click.command()
+@click.argument("step")
+@click.option("--open", "gate", metavar="GATE", help="Open a gate of the step, as it is planned now.")
+@click.option("--settle", "risk", metavar="RISK", help="Settle a risk that holds it back; needs --reason.")
+@click.option("--reason", default="", help="Why the risk is settled; it is kept on record.")
+@json_option
+def why(step: str, gate: str | None, risk: str | None, reason: str, as_json: bool) -> None:
+    """Say why a step has not started
+
+    Each line is one thing that it waits for: another step, a risk, a gate, a lease, a budget; and the
+    command that leads on. `1/phase-2` is the step in the newest revision of the plan.
+
+    \b
+    Examples:
+      planforge why 1/phase-2
+      planforge why plan-001/phase-2 --json
+      planforge why 1/phase-2 --open legal
+      planforge why 1/phase-2 --settle risk-1 --reason "measured: it is fast enough"
+    """
+    from planforge.app import graphs
+    from planforge.interfaces.cli import drawing
+
+    project = here()
+    if gate:
+        graphs.open_gate(project, step, gate)
+        talk(f"gate {gate} is open")
+    if risk:
+        graphs.settle_risk(project, step, risk, reason)
+        talk(f"risk {risk} is settled")
+    found = graphs.why(project, step)
+    show(found, lambda: drawing.blockers(found), as_json=as_json)
+
+
+@click.command()
+@click.argument("name", metavar="STEP|PLAN")
+@json_option
+def score(name: str, as_json: bool) -> None:
+    """Show what a step's evidence is worth
+
+    Every measure with its value, or unknown, and the points it added of the most it can add. The number
+    comes from evidence alone; `docs/scores.md` has the formula.
+
+    \b
+    Examples:
+      planforge score 1/phase-1
+      planforge score 1 --json
+    """
+    from planforge.app import graphs
+    from planforge.interfaces.cli import drawing
+
+    found = graphs.scores(here(), name)
+    show(
+        found, lambda: "\n\n".join(drawing.score(step) for step in found.steps) or "no steps", as_json=as_json
+    )

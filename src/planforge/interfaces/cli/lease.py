@@ -1,0 +1,104 @@
+"""`planforge lease`: who holds which files, and taking a lease away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.views import here
+
+if TYPE_CHECKING:
+    from planforge.app.leases import HeldLease, LeaseList
+
+
+@click.group()
+def lease() -> None:
+    """List and release file leases
+
+    A lease is the right of one holder to change some files until a time. Its fence is a number that only
+    rises; a change that comes with the fence of a lease that has ended does not land.
+    """
+
+
+@lease.command(name="list")
+@json_option
+def list_(as_json: bool) -> None:
+    """Show who holds which files until when, and who waits
+
+    A line has the fence, the holder, how long the lease lasts, and its paths.
+
+    \b
+    Examples:
+      planforge lease list
+      planforge lease list --json | jq '.leases[] | select(.seconds_left < 60)'
+    """
+    from planforge.app import leases
+
+    found = leases.listed(here())
+    show(found, lambda: _listed(found), as_json=as_json)
+
+
+@lease.command()
+@click.argument("name", metavar="FENCE|PATH")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; it is kept on record with your name.")
+@json_option
+def release(name: str, reason: str, as_json: bool) -> None:
+    """Take a lease away from its holder
+
+    FENCE is its number, PATH one of its paths or globs or a file that it covers (a file with a name like a
+    number is `./12`). The holder is not stopped, but what it changes under this lease cannot land any more.
+    Exits with 3 if there is no such lease.
+
+    \b
+    Examples:
+      planforge lease release 12 --reason "its machine is gone"
+      planforge lease release src/app.py --reason "needed for the hotfix"
+    """
+    from planforge.app import leases
+
+    taken = leases.take_away(here(), name, reason)
+    paths = ", ".join(f"`{path}`" for path in taken.lease.paths)
+    show(taken, f"took lease {taken.lease.fence} from `{taken.lease.holder}`: {paths}", as_json=as_json)
+
+
+def _listed(found: LeaseList) -> str:
+    parts = []
+    if found.leases:
+        rows = [
+            (str(item.fence), item.holder, f"{_left(item)} left", _clock(item.until), ", ".join(item.paths))
+            for item in found.leases
+        ]
+        parts.append("Leases\n" + table(rows, "  "))
+    else:
+        parts.append("no file is leased")
+    if found.waiting:
+        waits = [
+            (item.holder, f"behind {', '.join(item.behind)}", _clock(item.until), ", ".join(item.paths))
+            for item in found.waiting
+        ]
+        parts.append("Waiting\n" + table(waits, "  "))
+    if found.clock_behind_seconds:
+        parts.append(
+            f"The clock is {_span(found.clock_behind_seconds)} behind the newest event about leases; "
+            "none runs out before it has caught up."
+        )
+    return "\n\n".join(parts)
+
+
+def _left(item: HeldLease) -> str:
+    return _span(item.seconds_left)
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _clock(until: str) -> str:
+    return f"until {until[:10]} {until[11:19]} UTC"

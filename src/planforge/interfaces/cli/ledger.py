@@ -1,0 +1,90 @@
+"""Commands about the ledger itself: `rebuild`, `schema`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli import views
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show, talk
+
+if TYPE_CHECKING:
+    from planforge.app.ledgers import Rebuilt
+
+PATIENCE = 2.0
+"""Seconds between two lines about how far it is."""
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a row differs.")
+@json_option
+@click.pass_context
+def rebuild(ctx: click.Context, check: bool, as_json: bool) -> None:
+    """Fold the tables anew from the events
+
+    The tables hold what can be told from the events, for quick answers. A row that differs was changed by
+    hand or by a mistake: it is named, and then the tables are made anew, all at once or not at all. No
+    event is ever changed.
+
+    \b
+    Example:
+      planforge rebuild --check
+    """
+    from planforge.app import ledgers
+
+    found = ledgers.rebuild(views.here(), check=check, progress=_Progress())
+    show(found, lambda: _rebuilt(found), as_json=as_json)
+    ctx.exit(1 if check and found.differing else 0)
+
+
+class _Progress:
+    """Says now and then how far it is; what is soon done is not talked about."""
+
+    def __init__(self) -> None:
+        self._said = time.monotonic()
+
+    def __call__(self, folded: int, head: int) -> None:
+        if time.monotonic() - self._said >= PATIENCE:
+            self._said = time.monotonic()
+            talk(f"{folded} of {head} events folded")
+
+
+def _rebuilt(found: Rebuilt) -> str:
+    lines = [f"differs: {difference}" for difference in found.differences]
+    if found.differing > len(found.differences):
+        lines.append(f"and {found.differing - len(found.differences)} more")
+    what = f"{found.events} events, {found.tables} tables, {found.rows} rows"
+    if not found.differing:
+        lines.append(f"nothing differs: {what}")
+    elif found.changed:
+        lines.append(f"folded anew: {what}")
+    return "\n".join(lines)
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--list", "listed", is_flag=True, help="Only the names, with revision and description.")
+@json_option
+def schema(name: str | None, listed: bool, as_json: bool) -> None:
+    """Print the JSON Schema of events and documents
+
+    NAME is the name of one of them; without it, all are printed as one object. An event is described as
+    `planforge log --json` prints it, whatever revision it was written in.
+
+    \b
+    Examples:
+      planforge schema --list
+      planforge schema StepCompleted
+      planforge schema Recorded
+    """
+    from planforge.kernel import schemas
+
+    if listed:
+        found = schemas.summaries()
+        rows = [(item.name, str(item.revision), item.description) for item in found]
+        show(found, lambda: table(rows), as_json=as_json)
+    else:
+        show(schemas.schema(name) if name else schemas.every(), "", as_json=True)

@@ -1,0 +1,244 @@
+"""Commands about runs that are over: `replay`, `backtest`, `prove`, `check-proof`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.views import here
+
+if TYPE_CHECKING:
+    from planforge.app.proof_checks import Checked
+    from planforge.app.proofs import Proved
+    from planforge.app.replays import BacktestReport
+    from planforge.app.reruns import Rerun
+    from planforge.kernel.backtest import Backtest, Cost, End
+    from planforge.kernel.differences import Difference
+    from planforge.kernel.replay import Replay
+
+
+@click.command()
+@click.argument("run")
+@json_option
+@click.pass_context
+def replay(ctx: click.Context, run: str, as_json: bool) -> None:
+    """Decide RUN again from what was recorded, and compare
+
+    Nobody performs anything and nothing is written. Every effect, fact and score, and the end, must be the
+    recorded one; the first difference is shown with both sides, and the exit code is 1. A run that is not
+    finished is compared up to where its recording ends.
+    """
+    from planforge.app.replays import replay as decide_again
+
+    found = decide_again(here(), run)
+    show(found, lambda: "\n".join(_replay(found)), as_json=as_json)
+    ctx.exit(0 if found.agrees else 1)
+
+
+def _replay(found: Replay) -> Iterator[str]:
+    counts = found.counts
+    compared = f"{counts.effects} effects, {counts.notes} facts"
+    compared += f", {counts.decisions} decisions, {counts.scores} scores"
+    if found.difference is not None:
+        yield f"✗ {found.run} differs: {found.difference.problem}"
+        yield f"  the same before it: {compared}"
+        yield from _difference(found.difference)
+    elif found.ended:
+        yield f"✓ {found.run} is the same again: {compared}"
+        yield f"  {found.reason}"
+    else:
+        yield f"✓ {found.run} is the same again up to where its recording ends: {compared}"
+        yield f"  {found.reason}"
+
+
+def _difference(found: Difference) -> Iterator[str]:
+    from planforge.interfaces.cli.printing import as_document
+
+    for field in found.fields:
+        yield f"  {field.path}:"
+        yield from _sides(field.recorded, field.asked)
+    yield f"  recorded: {as_document(found.recorded)}"
+    yield f"  asked: {as_document(found.asked)}"
+
+
+def _sides(recorded: object, asked: object) -> Iterator[str]:
+    """Two values beneath each other; of longer texts, the lines that differ."""
+    import difflib
+
+    import msgspec
+
+    if isinstance(recorded, str) and isinstance(asked, str) and "\n" in recorded + asked:
+        lines = difflib.unified_diff(
+            recorded.splitlines(), asked.splitlines(), "recorded", "asked", "", "", 1
+        )
+        yield from (f"    {line.rstrip()}" for line in lines)
+        return
+    for mark, value in (("-", recorded), ("+", asked)):
+        if value is not msgspec.UNSET:
+            yield f"    {mark} {msgspec.json.encode(value).decode()}"
+
+
+@click.command()
+@click.argument("run")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file to write.",
+)
+@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option("--no-files", is_flag=True, help="Leave the repository's commits and files out.")
+@json_option
+def prove(run: str, output: Path, force: bool, no_files: bool, as_json: bool) -> None:
+    """Write everything that shows how RUN came about into one file
+
+    The events of the run, its plan, leases, budgets and handoffs as they are in the ledger, of other events
+    between them only the hash; the objects they refer to; the commits, trees and files that were checked.
+    `planforge check-proof` needs nothing else.
+    """
+    from planforge.app.proofs import prove as write
+
+    made = write(here(), run, output, force=force, files=not no_files)
+    show(made, lambda: _proved(made), as_json=as_json)
+
+
+def _proved(made: Proved) -> str:
+    others = f" and the hashes of {made.others} others" if made.others else ""
+    return (
+        f"{made.file}: {made.events} events{others}, {made.objects} objects, {made.size} bytes\n"
+        f"head: {made.head.seq} {made.head.hash}\n"
+        f"next: planforge check-proof {made.file}"
+    )
+
+
+@click.command("check-proof")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--rerun", is_flag=True, help="Run the recorded checks again. This runs code from the proof.")
+@click.option(
+    "--repo",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="With --rerun, take the files from this repository and not from the proof.",
+)
+@json_option
+@click.pass_context
+def check_proof(ctx: click.Context, file: Path, rerun: bool, repo: Path | None, as_json: bool) -> None:
+    """Check a proof with no repository and no ledger
+
+    Follows the hash chain, checks every object, commit and file by its name, that what landed is what was
+    checked, that what ran was approved, once, and decides the run again. Each fault is a line that names the
+    event; the exit code is then 1, and 2 for something that is no proof.
+
+    Compare the head that is printed with one that you have from elsewhere: whoever writes a whole new ledger
+    can write a whole new proof.
+    """
+    from planforge.app.proof_checks import check
+
+    if repo is not None and not rerun:
+        raise click.UsageError("`--repo` says where `--rerun` takes the files from; it does nothing alone")
+    proof, found = check(file)
+    reruns: list[Rerun] = []
+    if rerun and found.holds:
+        import asyncio
+
+        from planforge.app.reruns import rerun as run_again
+
+        talk(f"running the checks of {found.about.run} again: this is code from the proof")
+        reruns = asyncio.run(run_again(proof, repo))
+    holds = found.holds and all(again.agrees for again in reruns)
+    document = {"proof": found, "holds": holds, "reruns": reruns}
+    show(document, lambda: "\n".join(_checked(found, reruns)), as_json=as_json)
+    ctx.exit(0 if holds else 1)
+
+
+def _checked(found: Checked, reruns: list[Rerun]) -> Iterator[str]:
+    for fault in found.faults:
+        name = f"event {fault.seq} ({fault.kind} of {fault.stream}): " if fault.seq else ""
+        yield f"✗ {name}{fault.problem}"
+    if found.holds:
+        others = f" and {found.others} others" if found.others else ""
+        whole = f"{found.events} events{others}, {found.objects} objects"
+        yield f"✓ {found.about.run} is what was recorded: {whole}"
+        assert found.replay is not None
+        yield from _replay(found.replay)
+        if found.files == "none":
+            yield "  the repository's files are not in it, so commits and trees are taken at their word"
+    for again in reruns:
+        mark = "✓" if again.agrees else "✗"
+        was = "" if again.agrees else f", recorded was {again.recorded}"
+        yield f"{mark} event {again.seq}: tree {again.tree[:12]} again: {again.found}{was}"
+    yield f"head: {found.head.seq} {found.head.hash}"
+
+
+@click.command()
+@click.argument("run")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting to change.")
+@json_option
+def backtest(run: str, settings: tuple[str, ...], as_json: bool) -> None:
+    """Say how RUN would have gone under other settings, and what it would have cost
+
+    Decides the run again with recorded answers, up to its end or to the first question that nobody was asked
+    then. Settings are those of `planforge.toml`: `forge.cap` (or `loop.cap`), `run.attempts`, `run.jobs`,
+    `run.max_files`, `run.handoffs`, and `run.parallel`.
+
+    \b
+    Examples:
+      planforge backtest run-001 --set loop.cap=3
+      planforge backtest run-002 --set run.attempts=1 --set run.jobs=1
+    """
+    from planforge.app.replays import backtest as decide_again
+
+    found = decide_again(here(), run, settings)
+    show(found, lambda: "\n".join(_backtest(found)), as_json=as_json)
+
+
+def _backtest(report: BacktestReport) -> Iterator[str]:
+    found = report.backtest
+    for change in report.changed:
+        yield f"{change.setting}: {change.value} instead of {change.recorded}"
+    if found.parted is None:
+        yield "it decides nothing otherwise"
+    else:
+        yield f"it parts from the recording: {found.parted.problem}"
+        yield from (f"  {line}" for line in _parting(found.parted))
+    yield found.stopped or f"it would have ended: {_end(found.end)}"
+    yield f"recorded: {_end(found.recorded_end)}"
+    yield table(list(_costs(found)), "  ")
+    yield from (f"assumed: {assumption}" for assumption in found.assumptions)
+
+
+def _parting(found: Difference) -> Iterator[str]:
+    if not found.fields:
+        yield from _sides(found.recorded, found.asked)
+    for field in found.fields:
+        yield f"{field.path}:"
+        yield from _sides(field.recorded, field.asked)
+
+
+def _end(end: End | None) -> str:
+    if end is None:
+        return "it has not ended"
+    return f"{'done' if end.succeeded else 'failed'} ({end.reason}), exit code {end.exit_code}"
+
+
+def _costs(found: Backtest) -> Iterator[tuple[str, str, str]]:
+    yield "", "recorded", "then" if found.ended else "up to there"
+    names = ("agent calls", "tokens", "checks", "seconds of checks", "attempts", "rounds")
+    yield from zip(names, _cost(found.recorded_cost), _cost(found.cost), strict=True)
+
+
+def _cost(cost: Cost) -> tuple[str, ...]:
+    unknown = f" and {cost.calls_without_tokens} calls unknown" if cost.calls_without_tokens else ""
+    return (
+        str(cost.agent_calls),
+        f"{cost.tokens}{unknown}",
+        str(cost.checks),
+        f"{cost.check_seconds:g}",
+        str(cost.attempts),
+        str(cost.rounds),
+    )

@@ -1,0 +1,130 @@
+"""Attempts at steps: who may begin, complete, reject or give up one."""
+
+from __future__ import annotations
+
+from planforge.errors import InvalidInput, RefusedByGate, StepBlocked
+from planforge.kernel.blockers import waits_for
+from planforge.kernel.events import (
+    ArtifactKind,
+    ArtifactRecorded,
+    AttemptRejected,
+    StepCompleted,
+    StepFailed,
+    StepStarted,
+)
+from planforge.kernel.ledger import Ledger, Write
+from planforge.kernel.queries import StepView
+from planforge.kernel.scores import StepScore
+from planforge.kernel.steps import current
+
+
+def start_step(ledger: Ledger, step: str, holder: str, base: str = "", fence: int = 0) -> int:
+    """Begin an attempt and return its number. Of several who begin at once, one does."""
+    if not holder:
+        raise InvalidInput(f"say who starts `{step}`")
+
+    def decide() -> list[Write]:
+        found = current(ledger, step)
+        if found.status == "done":
+            raise RefusedByGate(f"`{found.node}` is done")
+        if found.status == "in-progress" and found.holder != holder:
+            who = f"`{found.holder}`" if found.holder else "a run"
+            raise RefusedByGate(
+                f"`{found.node}` is in progress: {who} is at attempt {found.attempts}",
+                f"see `planforge why {found.node}`",
+            )
+        if waiting := waits_for(ledger, found):
+            reasons = "; ".join(f"{item.kind} `{item.name}` ({item.reason})" for item in waiting)
+            raise StepBlocked(
+                f"`{found.node}` waits for {' '.join(reasons.split())}", f"see `planforge why {found.node}`"
+            )
+        event = StepStarted(
+            plan=found.plan,
+            step=found.step,
+            attempt=found.attempts + 1,
+            base=base,
+            holder=holder,
+            fence=fence,
+        )
+        return [Write(found.plan, None, [event])]
+
+    (recorded,) = ledger.transact(decide)
+    assert isinstance(recorded.event, StepStarted)
+    return recorded.event.attempt
+
+
+def require_attempt(ledger: Ledger, step: str, attempt: int, holder: str = "") -> StepView:
+    """The step, if this attempt at it, by this holder if one is given, is under way."""
+    found = current(ledger, step)
+    if found.status != "in-progress" or found.attempts != attempt:
+        raise RefusedByGate(
+            f"attempt {attempt} at `{found.node}` is not under way: the step is {found.status}"
+            f" after {found.attempts} attempt{'' if found.attempts == 1 else 's'}"
+        )
+    if holder and found.holder != holder:
+        raise RefusedByGate(
+            f"`{found.node}` is in progress by `{found.holder or 'a run'}`, not by `{holder}`"
+        )
+    return found
+
+
+def complete_step(ledger: Ledger, step: str, score: StepScore | None = None, holder: str = "") -> None:
+    """The attempt under way did it, and what its evidence is worth."""
+
+    def decide() -> list[Write]:
+        found = _under_way(ledger, step, holder)
+        event = StepCompleted(plan=found.plan, step=found.step, attempts=found.attempts, score=score)
+        return [Write(found.plan, None, [event])]
+
+    ledger.transact(decide)
+
+
+def reject_attempt(ledger: Ledger, step: str, reason: str, holder: str = "") -> None:
+    """The attempt under way is not taken; anybody can start the next one."""
+
+    def decide() -> list[Write]:
+        found = _under_way(ledger, step, holder)
+        event = AttemptRejected(plan=found.plan, step=found.step, attempt=found.attempts, reason=reason)
+        return [Write(found.plan, None, [event])]
+
+    ledger.transact(decide)
+
+
+def fail_step(ledger: Ledger, step: str, reason: str, holder: str = "") -> None:
+    """The step is given up; starting it again or a rescope is the way on."""
+
+    def decide() -> list[Write]:
+        found = current(ledger, step)
+        if found.status == "done":
+            raise RefusedByGate(f"`{found.node}` is done")
+        if holder and found.holder not in (None, holder):
+            raise RefusedByGate(
+                f"`{found.node}` is in progress by `{found.holder or 'a run'}`, not by `{holder}`"
+            )
+        event = StepFailed(plan=found.plan, step=found.step, attempts=found.attempts, reason=reason)
+        return [Write(found.plan, None, [event])]
+
+    ledger.transact(decide)
+
+
+def record_artifact(ledger: Ledger, step: str, kind: ArtifactKind, name: str, content: str) -> None:
+    """Something that the step touched or left, by the hash of its content."""
+
+    def decide() -> list[Write]:
+        found = current(ledger, step)
+        event = ArtifactRecorded(
+            plan=found.plan,
+            step=found.step,
+            attempt=found.attempts,
+            kind=kind,
+            name=name,
+            hash=content,
+        )
+        return [Write(found.plan, None, [event])]
+
+    ledger.transact(decide)
+
+
+def _under_way(ledger: Ledger, step: str, holder: str) -> StepView:
+    found = current(ledger, step)
+    return require_attempt(ledger, step, max(found.attempts, 1), holder)

@@ -1,0 +1,102 @@
+"""
+Why a step cannot start, each reason named.
+
+What the graph knows (dependencies, risks, gates) is refused by `start_step`. Leases
+and budgets come and go by themselves, so they are said here and decided by those
+who grant them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planforge.errors import InvalidInput
+from planforge.kernel.ledger import Ledger
+from planforge.kernel.queries import Blocker, StepView
+from planforge.kernel.steps import superseded_by, views
+
+
+def waits_for(ledger: Ledger, step: StepView) -> list[Blocker]:
+    """The unmet dependencies, open risks and closed gates of a step."""
+    return [*_dependencies(ledger, step), *_risks(ledger, step), *_gates(ledger, step)]
+
+
+def blockers(ledger: Ledger, step: StepView) -> list[Blocker]:
+    """Everything that keeps a step from being started now."""
+    found = list(_status(ledger, step))
+    if step.status == "done" or any(
+        blocker.kind == "status" and blocker.name != "failed" for blocker in found
+    ):
+        return found
+    return [*found, *waits_for(ledger, step), *_leases(ledger, step), *_budgets(ledger, step)]
+
+
+def _status(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
+    if later := superseded_by(ledger, step.plan, step.revision):
+        there = views(ledger, "WHERE node = ?", f"{later}/{step.step}")
+        help_ = f"planforge why {later}/{step.step}" if there else f"planforge graph {later}"
+        yield Blocker(kind="status", name="superseded", reason=f"the plan goes on as {later}", help=help_)
+    elif step.status == "in-progress":
+        who = step.holder or "a run"
+        reason = f"{who} is at attempt {step.attempts}"
+        yield Blocker(
+            kind="status", name="in-progress", reason=reason, help=f"planforge log --run {step.plan}"
+        )
+    elif step.status == "done":
+        yield Blocker(kind="status", name="done", reason="it is done", help=f"planforge score {step.node}")
+    elif step.status == "failed":
+        reason = f"it failed after {step.attempts} attempt{'' if step.attempts == 1 else 's'}: {step.reason}"
+        help_ = f"planforge graph {step.node} --custody"
+        yield Blocker(kind="status", name="failed", reason=reason, help=help_)
+
+
+def _dependencies(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
+    unmet = """
+    SELECT edges.target, coalesce(needed.status, 'unknown') FROM edges
+    LEFT JOIN steps AS needed ON needed.node = edges.target
+    WHERE edges.source = ? AND edges.kind = 'STEP_DEPENDS_ON' AND needed.status IS NOT 'done'
+    ORDER BY needed.ordinal, edges.target
+    """
+    for node, status in ledger.query(unmet, step.node):
+        yield Blocker(kind="dependency", name=node, reason=f"is {status}", help=f"planforge why {node}")
+
+
+def _risks(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
+    still_open = """
+    SELECT risks.risk, risks.severity, risks.description FROM edges JOIN risks ON risks.node = edges.target
+    WHERE edges.source = ? AND edges.kind = 'STEP_BLOCKED_BY' AND risks.open ORDER BY risks.risk
+    """
+    for risk, severity, description in ledger.query(still_open, step.node):
+        help_ = f'planforge why {step.node} --settle {risk} --reason "…"'
+        yield Blocker(kind="risk", name=risk, reason=f"{severity}: {description}", help=help_)
+
+
+def _gates(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
+    closed = "SELECT gate FROM gates WHERE node = ? AND NOT open ORDER BY gate"
+    for (gate,) in ledger.query(closed, step.node):
+        help_ = f"planforge why {step.node} --open {gate}"
+        yield Blocker(kind="gate", name=gate, reason="nobody has opened it", help=help_)
+
+
+def _leases(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
+    from planforge.kernel import leases
+
+    try:
+        found = leases.blocking(ledger, step.holder or "", step.files) if step.files else []
+    except InvalidInput as error:  # a plan file may name what nobody can lease
+        yield Blocker(kind="lease", name=", ".join(step.files), reason=error.message, help="")
+        return
+    for held in found:
+        what = f"leased to {held.holder}" if held.fence else f"waited for by {held.holder}"
+        fence = f" (fence {held.fence})" if held.fence else ""
+        reason = f"{what} until {held.until}{fence}"
+        yield Blocker(kind="lease", name=held.path, reason=reason, help="planforge lease list")
+
+
+def _budgets(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
+    from planforge.kernel import budgets
+
+    scopes = dict.fromkeys((f"plan:{step.plan}", f"step:{step.plan}/{step.step}", f"step:{step.node}"))
+    for scope in scopes:
+        for reason in budgets.exhausted(ledger, (scope,)):
+            yield Blocker(kind="budget", name=scope, reason=reason, help="planforge log --run budgets")

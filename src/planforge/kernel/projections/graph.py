@@ -1,0 +1,325 @@
+"""
+The plan graph: nodes, edges, and the steps with how far each has come and what it waits for.
+
+Events name a plan and a step; they are about the revision of the plan that is
+newest at that point of the history. An event about something unknown is kept in
+the history and changes nothing else here: whether it made sense is decided before
+it is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import apsw
+
+from planforge.kernel import events
+from planforge.kernel.events import ArtifactKind, Event, PlannedRisk, Recorded
+from planforge.kernel.projections import revisions
+from planforge.kernel.projections.folding import Folds
+
+TABLES = (
+    revisions.TABLES
+    + """
+CREATE TABLE history(node TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(node, seq)) STRICT, WITHOUT ROWID;
+"""
+)
+
+NAMES = (*revisions.NAMES, "history")
+
+folds = Folds()
+
+
+# Plans
+
+
+@folds.of(events.PlanCreated)
+def _(db: apsw.Connection, event: events.PlanCreated, recorded: Recorded) -> None:
+    former = revisions.newest(db, event.plan)
+    if former is not None:
+        return  # somebody told of the plan before it was there; what it was then goes on
+    if event.steps or event.risks:
+        revisions.fill(db, event.plan, event.steps, recorded.seq, risks=event.risks)
+    else:
+        revisions.open_unplanned(db, event.plan, recorded.seq)
+
+
+@folds.of(events.PlanStarted)
+def _(db: apsw.Connection, event: events.PlanStarted, recorded: Recorded) -> None:
+    plan, content, kept = event.plan, event.content, event.kept
+    former = revisions.newest(db, plan)
+    if former is None or not former.planned:
+        revisions.fill(db, plan, event.steps, recorded.seq, kept=kept, content=content)
+    elif former.planned == revisions.planned_hash(event.steps) and former.content in ("", content):
+        revisions.begin_again(db, plan, former, kept, content)
+    else:
+        # A plan file says nothing of risks that were raised in the ledger, so those that are open go on.
+        risks = revisions.open_risks(db, former, event.steps)
+        reason = f"the plan file changed before {event.run}"
+        revisions.supersede(
+            db,
+            plan,
+            former,
+            event.steps,
+            recorded.seq,
+            risks=risks,
+            kept=kept,
+            content=content,
+            reason=reason,
+        )
+
+
+@folds.of(events.PlanRescoped)
+def _(db: apsw.Connection, event: events.PlanRescoped, recorded: Recorded) -> None:
+    former = revisions.newest(db, event.plan)
+    if former is None:
+        revisions.fill(db, event.plan, event.steps, recorded.seq, risks=event.risks, kept=event.kept)
+    else:
+        revisions.supersede(
+            db,
+            event.plan,
+            former,
+            event.steps,
+            recorded.seq,
+            risks=event.risks,
+            kept=event.kept,
+            reason=event.reason,
+        )
+    _finish(db, event.plan, recorded.at)
+    statement = "UPDATE plans SET status = 'IMPLEMENTING', updated_at = ? WHERE plan = ? AND path = ''"
+    still_open = "AND status = 'DONE' AND EXISTS (SELECT 1 FROM revisions WHERE node = ? AND unfinished > 0)"
+    newest = revisions.newest(db, event.plan)
+    db.execute(f"{statement} {still_open}", (recorded.at, event.plan, newest.node if newest else ""))
+
+
+# What steps wait for
+
+
+@folds.of(events.RiskRaised)
+def _(db: apsw.Connection, event: events.RiskRaised, recorded: Recorded) -> None:
+    revision = revisions.newest(db, event.plan)
+    if revision is not None:
+        risk = PlannedRisk(
+            risk=event.risk, description=event.description, severity=event.severity, blocks=event.blocks
+        )
+        for node in revisions.raise_risk(db, event.plan, revision, risk, recorded.seq):
+            db.execute("UPDATE steps SET waiting = waiting + 1 WHERE node = ?", (node,))
+
+
+@folds.of(events.RiskSettled)
+def _(db: apsw.Connection, event: events.RiskSettled, recorded: Recorded) -> None:
+    del recorded
+    revision = revisions.newest(db, event.plan)
+    node = f"{revision.node}!{event.risk}" if revision else ""
+    statement = "UPDATE risks SET open = 0, reason = ?, actor = ? WHERE node = ? AND open"
+    db.execute(statement, (event.reason, event.actor, node))
+    if db.changes():
+        _wait(db, node, "STEP_BLOCKED_BY", -1)
+
+
+@folds.of(events.GateOpened)
+def _(db: apsw.Connection, event: events.GateOpened, recorded: Recorded) -> None:
+    del recorded
+    node = _step(db, event)
+    same = "EXISTS (SELECT 1 FROM steps WHERE steps.node = gates.node AND content = ?)"
+    statement = f"UPDATE gates SET open = 1, actor = ? WHERE node = ? AND gate = ? AND NOT open AND {same}"  # noqa: S608
+    db.execute(statement, (event.actor, node, event.gate, event.content))
+    if db.changes():
+        db.execute("UPDATE steps SET waiting = waiting - 1 WHERE node = ?", (node,))
+
+
+# How far steps have come
+
+
+@folds.of(events.StepStarted)
+def _(db: apsw.Connection, event: events.StepStarted, recorded: Recorded) -> None:
+    node = _turn(db, event, "in-progress")
+    db.execute(
+        "UPDATE steps SET attempts = ?, holder = ?, verified = NULL WHERE node = ?",
+        (event.attempt, event.holder, node),
+    )
+    # A plan with a file gets this status from the run; one without has nothing but its steps.
+    status = "CASE kind WHEN 'audit' THEN 'AUDITING' ELSE 'IMPLEMENTING' END"
+    db.execute(
+        f"UPDATE plans SET status = {status}, updated_at = ? FROM steps"  # noqa: S608
+        " WHERE plans.plan = ? AND node = ? AND (kind = 'audit' OR path = '')",
+        (recorded.at, event.plan, node),
+    )
+
+
+@folds.of(events.AttemptRejected)
+def _(db: apsw.Connection, event: events.AttemptRejected, recorded: Recorded) -> None:
+    node = _step(db, event)
+    db.execute("UPDATE steps SET reason = ? WHERE node = ?", (event.reason, node))
+    if recorded.stream == event.plan:
+        # A run, which has a stream of its own, makes the next attempt itself. What anybody else gives back
+        # is ready for whoever comes.
+        statement = "UPDATE steps SET status = 'pending', holder = NULL WHERE node = ? AND attempts = ?"
+        db.execute(f"{statement} AND status = 'in-progress'", (node, event.attempt))
+
+
+@folds.of(events.StepCompleted)
+def _(db: apsw.Connection, event: events.StepCompleted, recorded: Recorded) -> None:
+    node = _turn(db, event, "done")
+    db.execute(
+        "UPDATE steps SET score = ?, reason = '', holder = NULL, completed = ? WHERE node = ?",
+        (event.score.value if event.score else None, recorded.seq, node),
+    )
+    _finish(db, event.plan, recorded.at)
+
+
+@folds.of(events.StepFailed)
+def _(db: apsw.Connection, event: events.StepFailed, recorded: Recorded) -> None:
+    del recorded
+    node = _turn(db, event, "failed")
+    db.execute("UPDATE steps SET reason = ?, holder = NULL WHERE node = ?", (event.reason, node))
+
+
+@folds.of(events.HandoffEmitted)
+def _(db: apsw.Connection, event: events.HandoffEmitted, recorded: Recorded) -> None:
+    del recorded
+    statement = "UPDATE steps SET holder = ? WHERE node = ? AND holder = ?"
+    db.execute(statement, (event.successor, _step(db, event), event.holder))
+
+
+# What steps leave
+
+
+@folds.of(events.PatchProposed)
+def _(db: apsw.Connection, event: events.PatchProposed, recorded: Recorded) -> None:
+    node = _step(db, event)
+    if node:
+        _patch(db, node, event.commit, event.tree, recorded.seq)
+        for path in event.files:
+            _artifact(db, node, ArtifactKind.FILE, path, None, recorded.seq)
+
+
+@folds.of(events.PatchApplied)
+def _(db: apsw.Connection, event: events.PatchApplied, recorded: Recorded) -> None:
+    node = _step(db, event)
+    if node:
+        db.execute("UPDATE steps SET landed = ? WHERE node = ?", (event.commit, node))
+        _patch(db, node, event.commit, event.tree, recorded.seq)
+
+
+@folds.of(events.VerifyOk)
+def _(db: apsw.Connection, event: events.VerifyOk, recorded: Recorded) -> None:
+    _evidence(db, event, recorded.seq, recorded.seq)
+
+
+@folds.of(events.VerifyFailed)
+def _(db: apsw.Connection, event: events.VerifyFailed, recorded: Recorded) -> None:
+    _evidence(db, event, None, recorded.seq)
+
+
+@folds.of(events.ArtifactRecorded)
+def _(db: apsw.Connection, event: events.ArtifactRecorded, recorded: Recorded) -> None:
+    node = _step(db, event)
+    if node:
+        _artifact(db, node, event.kind, event.name, event.hash, recorded.seq)
+
+
+EDGES = {ArtifactKind.FILE: "STEP_TOUCHES_FILE", ArtifactKind.PATCH: "STEP_PRODUCES_PATCH"}
+"""The edges to files and patches; symbols, tests and reports are recorded by a step and no more."""
+
+
+def artifact_node(kind: ArtifactKind, name: str, content: str) -> str:
+    """The node of an artifact: patches and reports are known by their content, the others by their name."""
+    by_content = kind in (ArtifactKind.PATCH, ArtifactKind.REPORT)
+    return f"{kind.value}:{content if by_content else name}"
+
+
+def _artifact(
+    db: apsw.Connection, step: str, kind: ArtifactKind, name: str, content: str | None, seq: int
+) -> None:
+    target = artifact_node(kind, name, content or "")
+    own = content if content and kind in (ArtifactKind.PATCH, ArtifactKind.REPORT) else ""
+    revisions.node(db, target, kind.value, "", name, own, seq)
+    revisions.edge(db, EDGES.get(kind, "STEP_RECORDS"), step, target, seq, content=content)
+
+
+def _patch(db: apsw.Connection, step: str, commit: str, tree: str, seq: int) -> None:
+    target = f"patch:{commit}"
+    revisions.node(db, target, ArtifactKind.PATCH.value, "", commit, tree, seq)
+    revisions.edge(db, "STEP_PRODUCES_PATCH", step, target, seq, content=tree)
+
+
+def _evidence(
+    db: apsw.Connection, event: events.VerifyOk | events.VerifyFailed, verified: int | None, seq: int
+) -> None:
+    """Only evidence on the newest attempt says anything about the step as it is."""
+    node = _step(db, event)
+    if node:
+        statement = "UPDATE steps SET verified = ? WHERE node = ? AND attempts = ?"
+        db.execute(statement, (verified, node, event.attempt))
+        if event.evidence.output:
+            _artifact(db, node, ArtifactKind.REPORT, event.evidence.check, event.evidence.output, seq)
+
+
+def _step(db: apsw.Connection, event: Any) -> str:
+    """The node of the step that an event is about, in the newest revision; empty if there is none."""
+    statement = (
+        "SELECT steps.node FROM revisions JOIN steps ON steps.node = revisions.node || '/' || ?"
+        " WHERE revisions.plan = ? AND revisions.revision ="
+        " (SELECT max(revision) FROM revisions WHERE plan = ?)"
+    )
+    for (node,) in revisions.rows(db, statement, event.step, event.plan, event.plan):
+        return str(node)
+    return ""
+
+
+def _turn(db: apsw.Connection, event: Any, status: str) -> str:
+    """Give a step another status. What depends on it then waits for one thing more or less."""
+    node = _step(db, event)
+    found = revisions.rows(db, "SELECT status, plan, revision FROM steps WHERE node = ?", node)
+    for before, plan, revision in found:
+        if before != status:
+            db.execute("UPDATE steps SET status = ? WHERE node = ?", (status, node))
+        less = (status == "done") - (before == "done")
+        if less:
+            _wait(db, node, "STEP_DEPENDS_ON", -less)
+            statement = "UPDATE revisions SET unfinished = unfinished - ? WHERE plan = ? AND revision = ?"
+            db.execute(statement, (less, plan, revision))
+    return node
+
+
+def _wait(db: apsw.Connection, node: str, kind: str, more: int) -> None:
+    """The steps with such an edge to `node` wait for so many things more."""
+    sources = "SELECT source FROM edges WHERE target = ? AND kind = ?"
+    statement = f"UPDATE steps SET waiting = waiting + ? WHERE node IN ({sources})"  # noqa: S608  (a constant)
+    db.execute(statement, (more, node, kind))
+
+
+def _finish(db: apsw.Connection, plan: str, at: str) -> None:
+    """A plan that is kept in the ledger alone is done when its last step is."""
+    last = "SELECT unfinished FROM revisions WHERE revisions.plan = plans.plan ORDER BY revision DESC LIMIT 1"
+    some = "EXISTS (SELECT 1 FROM steps WHERE steps.plan = plans.plan)"
+    statement = "UPDATE plans SET status = 'DONE', updated_at = ? WHERE plan = ? AND path = ''"
+    db.execute(f"{statement} AND status <> 'DONE' AND ({last}) = 0 AND {some}", (at, plan))
+
+
+# What happened to a plan and to a step, to be found without looking at every event
+
+
+def _remembered(
+    fold: Callable[[apsw.Connection, Any, Recorded], None] | None,
+) -> Callable[[apsw.Connection, Any, Recorded], None]:
+    def remember(db: apsw.Connection, event: Any, recorded: Recorded) -> None:
+        if fold is not None:
+            fold(db, event, recorded)
+        insert = "INSERT OR IGNORE INTO history VALUES (?, ?)"
+        db.execute(insert, (event.plan, recorded.seq))
+        if node := _step(db, event) if getattr(event, "step", "") else "":
+            db.execute(insert, (node, recorded.seq))
+
+    return remember
+
+
+def _remember_all() -> None:
+    kinds: list[type[Event]] = [kind for kind in events.EVENTS.values() if "plan" in kind.__struct_fields__]
+    for kind in kinds:
+        folds.table[kind] = _remembered(folds.table.get(kind))
+
+
+_remember_all()

@@ -1,0 +1,196 @@
+"""Looking up revisions, steps and what happened to them, by their nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from planforge.errors import NotFound, Superseded
+from planforge.kernel.events import Event, StepCompleted, VerifyFailed, VerifyOk
+from planforge.kernel.evidence import Evidence
+from planforge.kernel.ledger import Ledger
+from planforge.kernel.queries import RiskView, StepView
+from planforge.kernel.scores import StepScore
+from planforge.kernel.stored import read_event
+
+REVISION = re.compile(r"(?P<plan>.+?)(?:\.r(?P<number>[1-9][0-9]{0,9}))?")
+
+FIRST = re.compile(r"^(?P<plan>[^:/!]+)\.r1(?=$|[/!])")
+
+COLUMNS = tuple(name for name in StepView.__struct_fields__ if name != "depends_on")
+SHOWN = 8
+"""How many steps a hint names."""
+
+
+class Revision(msgspec.Struct, frozen=True, kw_only=True):
+    """One revision of a plan."""
+
+    plan: str
+    revision: int
+    node: str
+    reason: str
+    seq: int
+    """The event that gave it its steps."""
+
+
+class Happened(msgspec.Struct, frozen=True, kw_only=True):
+    """An event of a plan or step, as it is stored and as it is read."""
+
+    seq: int
+    at: str
+    stream: str
+    kind: str
+    revision: int
+    body: bytes
+
+    @property
+    def event(self) -> Event:
+        """The fact."""
+        return read_event(self.seq, self.kind, self.revision, self.body)
+
+
+def revisions(ledger: Ledger, plan: str) -> list[Revision]:
+    """All revisions of a plan, oldest first."""
+    return ledger.select(Revision, "revisions WHERE plan = ? ORDER BY revision", plan)
+
+
+def revision(ledger: Ledger, name: str, *, exact: bool = False) -> Revision:
+    """The revision that `name` means. A bare plan is its newest, or, as an exact node, its first."""
+    found = REVISION.fullmatch(name)
+    plan, number = (found["plan"], found["number"]) if found else (name, None)
+    known = revisions(ledger, plan)
+    if not known:
+        raise NotFound(f"there is no plan `{plan}` in the graph", "see `planforge plan list`")
+    if number is None:
+        return known[0 if exact else -1]
+    if int(number) > len(known):
+        raise NotFound(f"`{plan}` has no revision {number}", f"its newest is `{known[-1].node}`")
+    return known[int(number) - 1]
+
+
+def newest(ledger: Ledger, plan: str) -> str:
+    """The node of a plan's newest revision."""
+    return revision(ledger, plain(plan)).node
+
+
+def plain(node: str) -> str:
+    """A plan's id without the number of a revision."""
+    found = REVISION.fullmatch(node)
+    return found["plan"] if found else node
+
+
+def names(step: str) -> tuple[str, str]:
+    """The plan's plain id and the step's name in the plan, from a step's node."""
+    node, _, name = step.rpartition("/")
+    return plain(node), name
+
+
+def exact(node: str) -> str:
+    """A node as the tables have it: the first revision may also be written with its number."""
+    return FIRST.sub(r"\g<plan>", node)
+
+
+def find(ledger: Ledger, step: str) -> StepView:
+    """One step, by its exact node."""
+    for view in views(ledger, "WHERE node = ?", exact(step)):
+        return view
+    plan, name = names(step)
+    if not plan or not revisions(ledger, plan):
+        raise NotFound(
+            f"there is no step `{step}`", "write it like `plan-001/phase-1`; see `planforge graph`"
+        )
+    known = [name for (name,) in ledger.query(IN_ORDER, plan, plan, SHOWN + 1)]
+    listed = ", ".join(f"`{step}`" for step in known[:SHOWN]) + (", …" if len(known) > SHOWN else "")
+    raise NotFound(
+        f"`{plan}` has no step `{name}`",
+        f"it has {listed}; see `planforge graph {plan}`" if known else f"see `planforge graph {plan}`",
+    )
+
+
+IN_ORDER = """
+SELECT step FROM steps WHERE plan = ? AND revision = (SELECT max(revision) FROM revisions WHERE plan = ?)
+ORDER BY ordinal LIMIT ?
+"""
+
+
+def current(ledger: Ledger, step: str) -> StepView:
+    """One step, if its revision is the newest of its plan."""
+    view = find(ledger, step)
+    if later := superseded_by(ledger, view.plan, view.revision):
+        raise Superseded(
+            f"`{step}` belongs to a revision that was superseded", f"the plan goes on as `{later}`"
+        )
+    return view
+
+
+def superseded_by(ledger: Ledger, plan: str, number: int) -> str:
+    """The newest revision of the plan; empty if that is the one with this number."""
+    statement = "SELECT node, revision FROM revisions WHERE plan = ? ORDER BY revision DESC LIMIT 1"
+    for node, revision in ledger.query(statement, plan):
+        return str(node) if revision > number else ""
+    return ""
+
+
+def views(ledger: Ledger, where: str, *values: str | int) -> list[StepView]:
+    """Steps from the table."""
+    rows = ledger.query(f"SELECT {', '.join(COLUMNS)} FROM steps {where}", *values)  # noqa: S608  (constants)
+    return [_view(dict(zip(COLUMNS, row, strict=True))) for row in rows]
+
+
+def _view(columns: dict[str, Any]) -> StepView:
+    return StepView(files=_paths(columns.pop("files")), **columns)
+
+
+_paths = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+def risks(ledger: Ledger, where: str, *values: str | int) -> list[RiskView]:
+    """Risks from the table."""
+    columns = RiskView.__struct_fields__
+    rows = ledger.query(f"SELECT {', '.join(columns)} FROM risks {where}", *values)  # noqa: S608  (constants)
+    fields = (dict(zip(columns, row, strict=True)) for row in rows)
+    return [RiskView(**(row | {"open": bool(row["open"])})) for row in fields]
+
+
+def happened(ledger: Ledger, node: str, after: int = 0, limit: int = -1) -> Iterator[Happened]:
+    """The events of a plan, by its plain id, or of a step, by its node, in order."""
+    rows = ledger.query(
+        "SELECT seq, at, stream, kind, revision, body FROM history JOIN events USING (seq)"
+        " WHERE node = ? AND seq > ? ORDER BY history.seq LIMIT ?",
+        *(node, after, limit),
+    )
+    for seq, at, stream, kind, revision, body in rows:
+        yield Happened(seq=seq, at=at, stream=stream, kind=kind, revision=revision, body=body)
+
+
+def event_at(ledger: Ledger, seq: int) -> Event:
+    """One event by its number."""
+    (recorded,) = ledger.since(seq - 1, 1)
+    return recorded.event
+
+
+def files(ledger: Ledger, step: str) -> tuple[str, ...]:
+    """The paths and globs that a step may change."""
+    return find(ledger, step).files
+
+
+def score_of(ledger: Ledger, step: str) -> StepScore | None:
+    """The recorded score of a step; None if it is not done or was not scored."""
+    completed = find(ledger, step).completed
+    if completed is None:
+        return None
+    event = event_at(ledger, completed)
+    return event.score if isinstance(event, StepCompleted) else None
+
+
+def evidence_of(ledger: Ledger, step: str, attempt: int) -> list[Evidence]:
+    """What our checks saw of one attempt, oldest first."""
+    events = (item.event for item in happened(ledger, exact(step)))
+    return [
+        event.evidence
+        for event in events
+        if isinstance(event, VerifyOk | VerifyFailed) and event.attempt == attempt
+    ]

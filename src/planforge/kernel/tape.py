@@ -1,0 +1,283 @@
+"""
+A recorded run, and how a flow is driven from it: by `send`, with no event loop and nobody who performs.
+
+The tape holds what the run's stream says of each key. Flows that ran together
+are advanced in the order in which the recording has them, so that at any moment
+what has been answered is what had happened; each is still answered by its own
+keys alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from typing import NamedTuple, Protocol, TypeVar, cast
+from urllib.parse import quote
+
+import msgspec
+
+from planforge.errors import LedgerUnreadable, NotFound, PerformerFailed
+from planforge.kernel.driver import outcome_type
+from planforge.kernel.effects import Effect, Flow, Note, Together
+from planforge.kernel.events import (
+    EffectCompleted,
+    EffectFailed,
+    EffectIntended,
+    Event,
+    Payload,
+    Recorded,
+    RunEnded,
+    RunStarted,
+)
+from planforge.kernel.objects import address
+from planforge.kernel.payloads import encode
+
+Result = TypeVar("Result")
+Outcome = EffectCompleted | EffectFailed
+
+PATIENCE = 100
+"""How many more effects a flow may ask for after it was told to stop, before it is left as it is."""
+
+
+class Bodies(Protocol):
+    """Where objects are."""
+
+    def get(self, name: str) -> bytes:
+        """The content kept under `name`, checked."""
+
+
+class Recording(Protocol):
+    """Where recorded runs are: a ledger, or a proof."""
+
+    @property
+    def objects(self) -> Bodies:
+        """The bodies that are too large for an event."""
+
+    def stream(self, name: str, /) -> Iterable[Recorded]:
+        """The events of one stream, oldest first."""
+
+
+class Asked(NamedTuple):
+    """What a flow asks for, and where in the flow that is."""
+
+    key: str
+    what: Effect[object] | Note | Together[object]
+
+    @property
+    def name(self) -> str:
+        """The name of the effect, as it is recorded."""
+        return type(self.what).__name__
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.what.about if isinstance(self.what, Effect) else ""
+
+    @property
+    def body(self) -> bytes:
+        """Its content, in the one encoding that fingerprints are made of."""
+        match self.what:
+            case Note(event=event):
+                return encode(event)
+            case Together(flows=flows):
+                return encode(sorted(flows))
+        return encode(self.what)
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of its content."""
+        return address(self.body)
+
+
+class RecordingEnds(Exception):
+    """The flow asks for something that the recording has no answer to."""
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__(asked.key)
+        self.asked = asked
+
+
+class Entry(msgspec.Struct):
+    """What is recorded under one key, and at which versions of the stream."""
+
+    intent: EffectIntended | None = None
+    fact: Event | None = None
+    outcome: Outcome | None = None
+    first: int = 0
+    last: int = 0
+
+
+class Tape:
+    """One run as it was recorded."""
+
+    def __init__(self, recording: Recording, run: str) -> None:
+        self.run = run
+        self.entries: dict[str, Entry] = {}
+        self.ended: RunEnded | None = None
+        self.odd: list[Recorded] = []
+        """Events that no driver records: twice under one key, after the end, or of a kind from elsewhere."""
+        self._objects = recording.objects
+        started: RunStarted | None = None
+        for recorded in recording.stream(run):
+            if started is None and isinstance(recorded.event, RunStarted) and recorded.event.run == run:
+                started = recorded.event
+            elif started is None:
+                raise LedgerUnreadable(f"the stream of `{run}` does not begin with its start")
+            elif not self._take(recorded):
+                self.odd.append(recorded)
+        if started is None:
+            raise NotFound(f"there is no `{run}` here", "see `planforge status`")
+        self.started = started
+
+    def _take(self, recorded: Recorded) -> bool:
+        event = recorded.event
+        if self.ended is not None:
+            return False
+        if not recorded.key:
+            if isinstance(event, RunEnded):
+                self.ended = event
+            return recorded.kind in ("DriverStarted", "RunParked", "RunEnded", "PlanEnded")
+        entry = self.entries.setdefault(recorded.key, Entry(first=recorded.version))
+        entry.last = recorded.version
+        match event:
+            case EffectIntended() if not (entry.intent or entry.fact or entry.outcome):
+                entry.intent = event
+            case EffectCompleted() | EffectFailed() if entry.intent and not entry.outcome:
+                entry.outcome = event
+                return event.effect == entry.intent.effect
+            case EffectIntended() | EffectCompleted() | EffectFailed():
+                return False
+            case _ if not (entry.intent or entry.fact):
+                entry.fact = event
+            case _:
+                return False
+        return True
+
+    def order(self, key: str) -> int:
+        """Where in the recording `key` begins; after everything else if it is not there."""
+        entry = self.entries.get(key)
+        return entry.first if entry else 2**62
+
+    def body(self, payload: Payload) -> bytes:
+        """An encoded body, wherever it is."""
+        return self._objects.get(payload.object) if payload.object else bytes(payload.inline)
+
+    def outcome(self, effect: Effect[object], outcome: Outcome) -> object:
+        """What a recorded outcome is to the flow; a recorded failure is raised."""
+        if isinstance(outcome, EffectFailed):
+            raise PerformerFailed(outcome.error, outcome.message, outcome.hint)
+        body = self.body(outcome.outcome)
+        try:
+            return msgspec.json.decode(body, type=outcome_type(effect))
+        except msgspec.MsgspecError as error:
+            raise LedgerUnreadable(
+                f"the recorded outcome of `{outcome.effect}` cannot be read: {error}"
+            ) from error
+
+
+def drive(flow: Flow[Result], answer: Callable[[Asked], object], order: Callable[[str], int]) -> Result:
+    """Run `flow` to its end with what `answer` returns or raises."""
+    steps = _steps(flow, "", order)
+    try:
+        asked = next(steps)
+        while True:
+            try:
+                answered = answer(asked)
+            except (PerformerFailed, RecordingEnds) as error:
+                asked = steps.throw(error)
+            else:
+                asked = steps.send(answered)
+    except StopIteration as stop:
+        return cast(Result, stop.value)
+    finally:
+        steps.close()
+
+
+Steps = Generator[Asked, object, Result]
+
+
+def _steps(flow: Flow[Result], path: str, order: Callable[[str], int]) -> Steps[Result]:
+    ordinal = 0
+    answer: object = None
+    failure: PerformerFailed | None = None
+    try:
+        while True:
+            try:
+                what = flow.throw(failure) if failure else flow.send(answer)
+            except StopIteration as stop:
+                return cast(Result, stop.value)
+            asked = Asked(f"{path}/{ordinal}", what)
+            ordinal += 1
+            answer, failure = None, None
+            try:
+                if isinstance(what, Together):
+                    answer = yield from _together(what, asked, order)
+                else:
+                    answer = yield asked
+            except PerformerFailed as error:
+                failure = error
+    finally:
+        close(flow)
+
+
+def _together(
+    asked: Together[object], intent: Asked, order: Callable[[str], int]
+) -> Generator[Asked, object, dict[str, object]]:
+    """Advance each flow where the recording goes on next; one that cannot go on does not stop the others."""
+    path = f"{intent.key}/"
+    flows = {name: _steps(flow, path + quote(name, safe=""), order) for name, flow in asked.flows.items()}
+    waiting: dict[str, Asked] = {}
+    ended: dict[str, object] = {}
+
+    def advance(name: str, go: Callable[[], Asked]) -> None:
+        try:
+            waiting[name] = go()
+        except StopIteration as stop:
+            ended[name] = stop.value
+        except (PerformerFailed, RecordingEnds) as error:
+            ended[name] = error
+
+    try:
+        yield intent
+        for name, steps in flows.items():
+            advance(name, steps.__next__)
+        while waiting:
+            name = min(waiting, key=lambda name: order(waiting[name].key))
+            steps = flows[name]
+            try:
+                answer = yield waiting.pop(name)
+            except (PerformerFailed, RecordingEnds) as error:
+                advance(name, _throwing(steps, error))
+            else:
+                advance(name, _sending(steps, answer))
+    finally:
+        for steps in flows.values():
+            steps.close()
+        for flow in asked.flows.values():
+            close(flow)
+    return _results({name: ended[name] for name in asked.flows})
+
+
+def _throwing(steps: Steps[object], error: Exception) -> Callable[[], Asked]:
+    return lambda: steps.throw(error)
+
+
+def _sending(steps: Steps[object], answer: object) -> Callable[[], Asked]:
+    return lambda: steps.send(answer)
+
+
+def _results(ended: dict[str, object]) -> dict[str, object]:
+    for kind in (RecordingEnds, PerformerFailed):
+        for result in ended.values():
+            if isinstance(result, kind):
+                raise result
+    return ended
+
+
+def close(flow: Flow[object]) -> None:
+    """Stop a flow where it is. One that awaits effects on its way out is stopped at each of them."""
+    for _ in range(PATIENCE):
+        try:
+            return flow.close()
+        except RuntimeError:  # which says that it went on to another effect
+            continue
+    return None

@@ -1,0 +1,67 @@
+"""The checks of a proof, run again in clean checkouts: the same, or said where not."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from forgeries import HISTORIES, Forgery, body, forged
+from planforge.app.reruns import rerun
+from planforge.errors import InvalidInput
+from planforge.kernel.proof import Proof
+from planforge.kernel.proof_reading import unpack
+from planforge.workspace import packing
+from repositories import git
+
+FAILED = "failed-after-three-lies"
+RETRIED = "done-after-retries-and-rejections"
+
+
+def proof(name: str) -> Proof:
+    return unpack((HISTORIES / f"{name}.proof").read_bytes())[0]
+
+
+def test_the_recorded_checks_come_out_the_same_again() -> None:
+    found = asyncio.run(rerun(proof(RETRIED)))
+    assert [again.agrees for again in found] == [True] * 3
+    assert [again.found.split(":")[0] for again in found] == ["fail", "pass", "pass"]
+
+
+def test_a_check_that_comes_out_otherwise_is_said() -> None:
+    def claim(forgery: Forgery) -> None:
+        row = forgery.find("VerifyFailed")
+        counts = {"total": 7, "passed": 7, "failed": 0, "skipped": 0}
+        forgery.change(row, evidence=body(row)["evidence"] | {"counts": counts, "outcome": "pass"})
+
+    found = asyncio.run(rerun(unpack(forged(FAILED, claim).data())[0]))
+    assert [again.agrees for again in found] == [False]
+    assert found[0].recorded == "pass: 7 passed, 0 failed, 0 skipped of 7"
+    assert found[0].found == "fail: 4 passed, 2 failed, 0 skipped of 6"
+
+
+def test_files_may_come_from_a_repository(tmp_path: Path) -> None:
+    def leave_out(forgery: Forgery) -> None:
+        forgery.manifest["files"] = "none"
+        forgery.parts = {name: part for name, part in forgery.parts.items() if not name.startswith("git/")}
+
+    bare = unpack(forged(FAILED, leave_out).data())[0]
+    with pytest.raises(InvalidInput, match="the files are not in the proof"):
+        asyncio.run(rerun(bare))
+    full = proof(FAILED)
+    packing.lay_out(full.git, tmp_path / "r", [])
+    found = asyncio.run(rerun(bare, tmp_path / "r"))
+    assert [again.agrees for again in found] == [True]
+    assert git(tmp_path / "r", "worktree", "list").count("\n") == 0
+
+
+def test_a_repository_without_the_commit_is_said(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "r")
+    found = asyncio.run(rerun(proof(FAILED), tmp_path / "r"))
+    assert [again.agrees for again in found] == [False]
+    assert "git rev-parse" in found[0].found
+
+
+def test_a_forge_has_no_checks_to_run() -> None:
+    assert asyncio.run(rerun(proof("forge-stopped-by-its-cap"))) == []

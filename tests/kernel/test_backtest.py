@@ -1,0 +1,237 @@
+"""A recorded run under other settings: told as far as the recording carries, and no further."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernel.recordings import RUN, Said, Say, begin, choir, ending, fact, record, talk
+from planforge.errors import GitFailed
+from planforge.kernel import effects
+from planforge.kernel.backtest import TOLD_BY_THE_BRANCH, Backtest, backtest, cost_of
+from planforge.kernel.effects import Effect, Flow, Note, Together
+from planforge.kernel.events import EffectCompleted, EffectIntended, Event, RunEnded
+from planforge.kernel.ledger import Ledger
+from planforge.kernel.objects import address
+from planforge.kernel.payloads import encode, pack
+from planforge.kernel.tape import Tape
+
+BRANCH = "planforge/plan-001"
+
+
+def told(ledger: Ledger, flow: Flow[object]) -> Backtest:
+    return backtest(Tape(ledger, RUN), flow, ending)
+
+
+def by_hand(
+    ledger: Ledger, *steps: tuple[str, Effect[Any] | Event, object], together: str | None = None
+) -> None:
+    """A recording of these effects with their outcomes, and facts, ended."""
+    begin(ledger)
+    if together is not None:
+        body = encode(["a", "b"])
+        intent = EffectIntended(effect="Together", fingerprint=address(body), body=pack(ledger, body))
+        ledger.append(RUN, [intent], expected=None, key=together)
+    for key, asked, outcome in steps:
+        if isinstance(asked, Event):
+            ledger.append(RUN, [asked], expected=None, key=key)
+            continue
+        body, name = encode(asked), type(asked).__name__
+        intent = EffectIntended(effect=name, fingerprint=address(body), body=pack(ledger, body))
+        completed = EffectCompleted(effect=name, outcome=pack(ledger, encode(outcome)))
+        ledger.append(RUN, [intent, completed], expected=None, key=key)
+    end = RunEnded(run=RUN, succeeded=True, reason="over", exit_code=0)
+    ledger.append(RUN, [end], expected=None)
+
+
+async def until(limit: int) -> str:
+    """Say a number, and whether it goes on, until the limit."""
+    said = ""
+    for number in range(limit):
+        said += (await Say(words=f"n{number}")).words
+    await Note(fact(f"stopped at {limit}"))
+    return said
+
+
+def test_without_a_change_nothing_parts(ledger: Ledger) -> None:
+    record(ledger, choir("a", "b"))
+    found = told(ledger, choir("a", "b"))
+    assert (found.parted, found.ended, found.stopped) == (None, True, "")
+    assert found.end == found.recorded_end
+
+
+def test_a_shorter_run_is_told_to_its_end(ledger: Ledger) -> None:
+    record(ledger, until(3))
+    found = told(ledger, until(2))
+    assert found.parted is not None
+    assert found.parted.key == "/2"
+    assert found.end is not None
+    assert found.end.reason == "N0N1"
+
+
+def test_a_longer_run_stops_where_nobody_was_asked(ledger: Ledger) -> None:
+    record(ledger, until(2))
+    found = told(ledger, until(3))
+    assert found.parted is not None
+    assert (found.ended, found.end) == (False, None)
+    assert found.stopped == "recording ends here: `Say` (n2) has no recorded outcome at `/2`"
+
+
+def test_a_question_that_moved_is_answered_by_its_words(ledger: Ledger) -> None:
+    async def moved() -> str:
+        await Note(fact("first"))
+        return (await Say(words="one")).words
+
+    record(ledger, talk("one"))
+    found = told(ledger, moved())
+    assert found.parted is not None
+    assert found.end is not None
+    assert found.end.reason == "ONE"
+
+
+def test_a_recorded_failure_fails_in_the_telling_too(ledger: Ledger) -> None:
+    record(ledger, until(2), answer=lambda words: GitFailed("no") if words == "n1" else None)
+    found = told(ledger, until(3))
+    assert found.end is not None
+    assert (found.end.succeeded, found.end.reason) == (False, "no")
+
+
+def test_an_unfinished_recording_ends_without_parting(ledger: Ledger) -> None:
+    begin(ledger)
+    found = told(ledger, until(2))
+    assert (found.parted, found.ended) == (None, False)
+    assert "recording ends here" in found.stopped
+
+
+def ask(words: str) -> effects.RunAgent:
+    return effects.RunAgent(
+        role="developer", access=effects.Access.WRITE, worktree="w", base="b", prompt=words
+    )
+
+
+def answer(text: str, tokens: int | None = 100) -> effects.AgentAnswer:
+    usage = effects.Usage(input_tokens=tokens, output_tokens=1) if tokens is not None else None
+    return effects.AgentAnswer(agent="a", text=text, stop_reason="end_turn", tool_calls=0, usage=usage)
+
+
+def test_an_agent_gives_each_recorded_answer_once(ledger: Ledger) -> None:
+    async def twice() -> str:
+        await Note(fact("parted"))
+        first, second = await ask("do"), await ask("do")
+        third = await ask("do")
+        return first.text + second.text + third.text
+
+    by_hand(ledger, ("/0", ask("do"), answer("the same")), ("/1", ask("do"), answer("the same")))
+    found = told(ledger, twice())
+    assert "`RunAgent` (developer)" in found.stopped
+    assert found.cost.agent_calls == 2
+
+
+def test_tokens_that_nobody_reported_are_unknown_and_not_zero(ledger: Ledger) -> None:
+    by_hand(ledger, ("/0", ask("a"), answer("x", 10)), ("/1", ask("b"), answer("y", None)))
+    cost = cost_of(Tape(ledger, RUN))
+    assert (cost.agent_calls, cost.tokens, cost.calls_without_tokens) == (2, 11, 1)
+
+
+def test_what_has_no_outcome_is_taken_as_done_and_what_follows_from_the_question_is_known(
+    ledger: Ledger,
+) -> None:
+    async def other() -> str:
+        await Note(fact("parted"))
+        await effects.MarkPlan(plan="plan-001", status="REVIEW")
+        written = await effects.WritePlan(plan="plan-001", text="new", replaces=None)
+        approval = await effects.GiveApproval(plan="plan-001", gate="plan", content="c", actor="ada")
+        return f"{written.text} {written.object == address(b'new')} {approval.actor}"
+
+    by_hand(ledger)
+    found = told(ledger, other())
+    assert found.end is not None
+    assert found.end.reason == "new True ada"
+
+
+def opened(commit: str) -> tuple[effects.OpenBranch, effects.Tip]:
+    return effects.OpenBranch(branch=BRANCH, commit="base"), effects.Tip(commit=commit)
+
+
+def landing(commit: str, expected: str) -> effects.Land:
+    return effects.Land(branch=BRANCH, commit=commit, expected=expected)
+
+
+def test_where_a_branch_points_follows_from_what_landed_in_the_telling(ledger: Ledger) -> None:
+    async def without_the_first() -> str:
+        await effects.OpenBranch(branch=BRANCH, commit="base")
+        await Note(fact("the first is not landed"))
+        tip = await effects.OpenBranch(branch=BRANCH, commit="base")
+        late = await landing("c2", "c1")
+        second = await landing("c2", "base")
+        end = await effects.OpenBranch(branch=BRANCH, commit="base")
+        return f"{tip.commit} {late.landed} {late.tip} {second.landed} {end.commit}"
+
+    by_hand(
+        ledger,
+        ("/0", *opened("base")),
+        ("/1", landing("c1", "base"), effects.Landing(landed=True, tip="c1")),
+        ("/2", *opened("c1")),
+        ("/3", landing("c2", "c1"), effects.Landing(landed=True, tip="c2")),
+        ("/4", *opened("c2")),
+    )
+    found = told(ledger, without_the_first())
+    assert found.end is not None
+    assert found.end.reason == "base False base True c2"
+    assert found.assumptions == (TOLD_BY_THE_BRANCH,)
+
+
+def test_steps_that_ran_at_once_landed_in_the_order_of_the_recording(ledger: Ledger) -> None:
+    async def land(commit: str, expected: str) -> bool:
+        return (await landing(commit, expected)).landed
+
+    async def both() -> str:
+        await Together({"a": land("ca", "cb"), "b": land("cb", "base")})
+        await Note(fact("parted"))
+        return (await effects.OpenBranch(branch=BRANCH, commit="base")).commit
+
+    by_hand(
+        ledger,
+        ("/0/b/0", landing("cb", "base"), effects.Landing(landed=True, tip="cb")),
+        ("/0/a/0", landing("ca", "cb"), effects.Landing(landed=True, tip="ca")),
+        together="/0",
+    )
+    found = told(ledger, both())
+    assert found.end is not None
+    assert found.end.reason == "ca"
+
+
+def test_a_plan_that_is_read_more_often_than_recorded_is_assumed_to_stay(ledger: Ledger) -> None:
+    async def reads() -> str:
+        await Note(fact("parted"))
+        texts = [(await effects.ReadPlan(plan="plan-001")).text for _ in range(3)]
+        return " ".join(texts)
+
+    first, second = (effects.PlanText(text=text, object="o") for text in ("one", "two"))
+    question = effects.ReadPlan(plan="plan-001")
+    by_hand(ledger, ("/0", question, first), ("/1", question, second))
+    found = told(ledger, reads())
+    assert found.end is not None
+    assert found.end.reason == "one two two"
+    assert len(found.assumptions) == 1
+    assert "nobody edits the plan file" in found.assumptions[0]
+
+
+def test_a_question_with_several_recorded_answers_is_not_answered_once_more(ledger: Ledger) -> None:
+    async def thrice() -> None:
+        await Note(fact("parted"))
+        for _ in range(3):
+            await Say(words="x")
+
+    by_hand(ledger, ("/0", Say(words="x"), Said(words="1")), ("/1", Say(words="x"), Said(words="2")))
+    assert "recording ends here" in told(ledger, thrice()).stopped
+
+
+def test_a_question_that_always_had_one_answer_has_it_again(ledger: Ledger) -> None:
+    async def thrice() -> str:
+        await Note(fact("parted"))
+        return "".join([(await Say(words="x")).words for _ in range(3)])
+
+    by_hand(ledger, ("/0", Say(words="x"), Said(words="1")), ("/1", Say(words="x"), Said(words="1")))
+    found = told(ledger, thrice())
+    assert found.end is not None
+    assert found.end.reason == "111"
