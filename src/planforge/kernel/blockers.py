@@ -99,4 +99,4 @@ def _budgets(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
     scopes = dict.fromkeys((f"plan:{step.plan}", f"step:{step.plan}/{step.step}", f"step:{step.node}"))
     for scope in scopes:
         for reason in budgets.exhausted(ledger, (scope,)):
-            yield Blocker(kind="budget", name=scope, reason=reason, help="planforge log --run budgets")
+            yield Blocker(kind="budget", name=scope, reason=reason, help="planforge budget")

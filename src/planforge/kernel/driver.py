@@ -22,7 +22,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from functools import cached_property
 from typing import TypeAlias, TypeVar, cast, get_args
 from urllib.parse import quote
@@ -30,7 +29,7 @@ from urllib.parse import quote
 import msgspec
 
 from planforge.errors import CannotPerform, Conflict, Diverged, Fenced, PerformerFailed
-from planforge.kernel.effects import Effect, Flow, Note, Together
+from planforge.kernel.effects import Effect, Flow, Note, Together, close
 from planforge.kernel.events import (
     DriverStarted,
     EffectCompleted,
@@ -51,9 +50,6 @@ VERBATIM = frozenset({"ReadPlan", "WritePlan"})
 Effects whose outcome is stored as it is. A plan is its owner's document, is kept as an object anyway, and is
 approved by the hash of its text, which the flow works out: with one character changed no approval would hold.
 """
-
-PATIENCE = 100
-"""How many more effects a flow may ask for after it was told to stop, before it is left as it is."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +146,7 @@ class Driver:
                 except PerformerFailed as error:
                     failure = error
         finally:
-            _close(flow)
+            close(flow)
 
     async def _answer(self, asked: object, key: str) -> object:
         match asked:
@@ -192,7 +188,7 @@ class Driver:
             raise _first(errors) from errors
         finally:
             for flow in asked.flows.values():
-                _close(flow)
+                close(flow)
         results = {name: task.result() for name, task in tasks.items()}
         for result in results.values():
             if isinstance(result, PerformerFailed):
@@ -261,14 +257,6 @@ def _checked(effect: Effect[object], body: bytes) -> bytes:
     except msgspec.ValidationError as error:
         raise TypeError(f"the performer of `{type(effect).__name__}` gave something else: {error}") from error
     return body
-
-
-def _close(flow: Flow[object]) -> None:
-    """Stop a flow where it is. One that awaits effects on its way out is stopped at each of them."""
-    for _ in range(PATIENCE):
-        with suppress(RuntimeError):  # which says that it went on to another effect
-            return flow.close()
-    return None
 
 
 def _describe(memory: _Memory) -> str:

@@ -25,6 +25,20 @@ Flow = Coroutine["Effect[object] | Together[object] | Note", object, Result]
 """An `async def` that awaits effects and nothing else."""
 
 
+PATIENCE = 100
+"""How many more effects a flow may ask for after it was told to stop, before it is left as it is."""
+
+
+def close(flow: Flow[object]) -> None:
+    """Stop a flow where it is. One that awaits effects on its way out is stopped at each of them."""
+    for _ in range(PATIENCE):
+        try:
+            return flow.close()
+        except RuntimeError:  # which says that it went on to another effect
+            continue
+    return None
+
+
 class Effect(msgspec.Struct, Generic[Outcome], frozen=True, kw_only=True, omit_defaults=True):
     """
     Something to be performed once, whose outcome is remembered.

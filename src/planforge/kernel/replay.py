@@ -26,11 +26,11 @@ from planforge.kernel.differences import (
     same_fact,
     value_of,
 )
-from planforge.kernel.effects import Effect, Flow, Note, Together
+from planforge.kernel.effects import Effect, Flow, Note, Together, close
 from planforge.kernel.events import RunEnded, StepCompleted
 from planforge.kernel.objects import address
 from planforge.kernel.payloads import encode
-from planforge.kernel.tape import Asked, Entry, RecordingEnds, Tape, close, drive
+from planforge.kernel.tape import Asked, Entry, RecordingEnds, Tape, drive
 
 Result = TypeVar("Result")
 

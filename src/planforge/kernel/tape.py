@@ -17,7 +17,7 @@ import msgspec
 
 from planforge.errors import LedgerUnreadable, NotFound, PerformerFailed
 from planforge.kernel.driver import outcome_type
-from planforge.kernel.effects import Effect, Flow, Note, Together
+from planforge.kernel.effects import Effect, Flow, Note, Together, close
 from planforge.kernel.events import (
     EffectCompleted,
     EffectFailed,
@@ -33,9 +33,6 @@ from planforge.kernel.payloads import encode
 
 Result = TypeVar("Result")
 Outcome = EffectCompleted | EffectFailed
-
-PATIENCE = 100
-"""How many more effects a flow may ask for after it was told to stop, before it is left as it is."""
 
 
 class Bodies(Protocol):
@@ -271,13 +268,3 @@ def _results(ended: dict[str, object]) -> dict[str, object]:
             if isinstance(result, kind):
                 raise result
     return ended
-
-
-def close(flow: Flow[object]) -> None:
-    """Stop a flow where it is. One that awaits effects on its way out is stopped at each of them."""
-    for _ in range(PATIENCE):
-        try:
-            return flow.close()
-        except RuntimeError:  # which says that it went on to another effect
-            continue
-    return None
