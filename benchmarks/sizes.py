@@ -13,10 +13,10 @@ from pathlib import Path
 
 from benchmarks.measuring import Figure, at_least, at_most, microseconds, progress, ratio, rounds
 
-from planforge.kernel import answers, queries
 from planforge.kernel.events import Payload, PlanCreated, PlannedStep, RunParked, RunStarted
+from planforge.kernel.graph import answers, queries
 from planforge.kernel.ledger import Ledger, Write
-from planforge.kernel.storage import FORMAT
+from planforge.kernel.ledger.storage import FORMAT
 
 BULK = 5000
 """How many events are put into one transaction where only the size matters."""

@@ -15,8 +15,8 @@ import msgspec
 
 from planforge.app.proof_checks import Checked, checked
 from planforge.app.proofs import summary_of
-from planforge.kernel.proof import DATE, EVENTS, MANIFEST, Line, recorded
-from planforge.kernel.stored import chain, content
+from planforge.kernel.ledger.stored import chain, content
+from planforge.kernel.replay.proof import DATE, EVENTS, MANIFEST, Line, recorded
 
 HISTORIES = Path(__file__).parent / "histories"
 

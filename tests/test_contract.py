@@ -42,7 +42,7 @@ def test_the_source_keeps_its_contract(tmp_path: Path) -> None:
     "changes",
     [
         {"helpers/__init__.py": "X = 1\n"},
-        {"kernel/ledger.py": "import planforge.rules.findings\n"},
+        {"kernel/ledger/__init__.py": "import planforge.rules.findings\n"},
         {"workflows/forge.py": "import planforge.agents.profiles\n"},
         {"app/plans.py": "import planforge.interfaces.cli.words\n"},
         {"app/runs.py": "import acp\n"},

@@ -122,7 +122,7 @@ def test_the_readme_names_only_commands_that_exist_and_stays_short() -> None:
 
 def test_the_map_names_every_module() -> None:
     text = (ROOT / "AGENTS.md").read_text()
-    for module in (ROOT / "src" / "planforge" / "kernel").glob("[a-z]*.py"):
+    for module in (ROOT / "src" / "planforge" / "kernel").rglob("[a-z]*.py"):
         assert module.name in text, module.name
     for folder in (ROOT / "src" / "planforge").iterdir():
         if folder.is_dir() and not folder.name.startswith("__"):

@@ -17,7 +17,7 @@ import pytest
 
 from planforge.kernel.api import Kernel
 from planforge.kernel.events import Event, PatchProposed, StepCompleted, VerifyFailed, VerifyOk
-from planforge.kernel.queries import WithoutEvidence
+from planforge.kernel.graph.queries import WithoutEvidence
 from programs import environment
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

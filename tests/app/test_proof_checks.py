@@ -10,7 +10,7 @@ import pytest
 from forgeries import FIELDS, HISTORIES, Forgery, Row, body, forged, hidden
 from planforge.app.proof_checks import check, checked
 from planforge.errors import NotFound
-from planforge.kernel.proof import EVENTS
+from planforge.kernel.replay.proof import EVENTS
 from planforge.workspace.packing import name_of
 
 RETRIED = "done-after-retries-and-rejections"

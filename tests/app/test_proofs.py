@@ -16,10 +16,10 @@ from planforge.errors import InvalidInput, LedgerUnreadable, NotFound
 from planforge.kernel import events
 from planforge.kernel.events import Amounts, Event, Payload, Recorded
 from planforge.kernel.evidence import Counts, Evidence, Outcome
+from planforge.kernel.ledger.stored import chains
 from planforge.kernel.payloads import encode, pack
-from planforge.kernel.proof import Proof, Row, Skipped
-from planforge.kernel.proof_reading import chain_faults, stream_faults, unpack
-from planforge.kernel.stored import chains
+from planforge.kernel.replay.proof import Proof, Row, Skipped
+from planforge.kernel.replay.proof_reading import chain_faults, stream_faults, unpack
 from planforge.workspace import packing
 from repositories import commit, git, repository
 

@@ -11,8 +11,8 @@ from forgeries import HISTORIES, Forgery, body, forged
 from planforge.app.replays import SETTINGS, BacktestReport, backtested, replayed
 from planforge.app.settings import Settings
 from planforge.errors import InvalidInput, PlanforgeError
-from planforge.kernel.proof import Proof
-from planforge.kernel.proof_reading import unpack
+from planforge.kernel.replay.proof import Proof
+from planforge.kernel.replay.proof_reading import unpack
 
 RETRIED = "done-after-retries-and-rejections"
 FAILED = "failed-after-three-lies"

@@ -10,8 +10,8 @@ import pytest
 from forgeries import HISTORIES, Forgery, body, forged
 from planforge.app.reruns import rerun
 from planforge.errors import InvalidInput
-from planforge.kernel.proof import Proof
-from planforge.kernel.proof_reading import unpack
+from planforge.kernel.replay.proof import Proof
+from planforge.kernel.replay.proof_reading import unpack
 from planforge.workspace import packing
 from repositories import git
 

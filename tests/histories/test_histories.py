@@ -10,10 +10,10 @@ import pytest
 
 from planforge.app.proof_checks import checked
 from planforge.app.replays import backtested, replayed
-from planforge.kernel.backtest import End
 from planforge.kernel.events import RunEnded
-from planforge.kernel.proof import Proof
-from planforge.kernel.proof_reading import unpack
+from planforge.kernel.replay.backtest import End
+from planforge.kernel.replay.proof import Proof
+from planforge.kernel.replay.proof_reading import unpack
 
 HERE = Path(__file__).parent
 ALL = sorted(path.stem for path in HERE.glob("*.proof"))

@@ -23,7 +23,7 @@ from planforge.kernel.events import (
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.redaction import Redactor
 from planforge.kernel.replay import Replay, replay
-from planforge.kernel.tape import Bodies, Tape
+from planforge.kernel.replay.tape import Bodies, Tape
 
 RUN = "run-001"
 Result = TypeVar("Result")

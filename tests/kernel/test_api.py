@@ -48,8 +48,8 @@ from planforge.kernel.api import (
     planned,
 )
 from planforge.kernel.events import PlanCreated, Recorded, VerifyOk
+from planforge.kernel.graph.queries import Blocked, Blockers, NextSteps, StepList
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.queries import Blocked, Blockers, NextSteps, StepList
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 

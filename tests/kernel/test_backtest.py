@@ -7,13 +7,13 @@ from typing import Any
 from kernel.recordings import RUN, Said, Say, begin, choir, ending, fact, record, talk
 from planforge.errors import GitFailed
 from planforge.kernel import effects
-from planforge.kernel.backtest import TOLD_BY_THE_BRANCH, Backtest, backtest, cost_of
 from planforge.kernel.effects import Effect, Flow, Note, Together
 from planforge.kernel.events import EffectCompleted, EffectIntended, Event, RunEnded
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.objects import address
 from planforge.kernel.payloads import encode, pack
-from planforge.kernel.tape import Tape
+from planforge.kernel.replay.backtest import TOLD_BY_THE_BRANCH, Backtest, backtest, cost_of
+from planforge.kernel.replay.tape import Tape
 
 BRANCH = "planforge/plan-001"
 

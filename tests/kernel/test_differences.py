@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel.histories import PASSED
-from planforge.kernel.differences import EARLIER, differing, same_but_redacted, same_fact
 from planforge.kernel.events import PatchApplied, StepCompleted
+from planforge.kernel.replay.differences import EARLIER, differing, same_but_redacted, same_fact
 from planforge.kernel.scores import Measures, StepScore, score
 
 

@@ -45,9 +45,9 @@ from planforge.kernel.events import (
     StepFailed,
     StepStarted,
 )
+from planforge.kernel.graph.queries import NextSteps, StepList, run_query
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.projections.revisions import WAITING, content_of
-from planforge.kernel.queries import NextSteps, StepList, run_query
 from planforge.kernel.scores import score
 
 CHAIN = (step("a"), step("b", "a"), step("c", "b"))
@@ -668,7 +668,7 @@ def test_completing_a_step_touches_only_the_steps_that_depend_on_it(dependents: 
 
 
 def test_the_ready_steps_come_from_the_index_that_holds_nothing_else(ledger: Ledger) -> None:
-    from planforge.kernel.answers import READY
+    from planforge.kernel.graph.answers import READY
 
     graph.create_plan(ledger, "goal", steps=layered(300, 30, 3))
     select = f"EXPLAIN QUERY PLAN SELECT node, title FROM steps {READY}"  # noqa: S608

@@ -15,7 +15,7 @@ from kernel.histories import FAILED, PASSED
 from kernel.ledger_contract import tell
 from kernel.plans import NAMES, fresh, needs, planned, risk, step
 from planforge.errors import InvalidInput, NotFound
-from planforge.kernel import graph, leases, queries, routes
+from planforge.kernel import graph, leases
 from planforge.kernel.budgets import allow
 from planforge.kernel.events import (
     Amounts,
@@ -28,8 +28,9 @@ from planforge.kernel.events import (
     VerifyFailed,
     VerifyOk,
 )
+from planforge.kernel.graph import queries, routes
+from planforge.kernel.graph.queries import GraphQuery, QueryResult, parse_query, run_query
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.queries import GraphQuery, QueryResult, parse_query, run_query
 from planforge.kernel.scores import score
 
 P = "plan-001"

@@ -24,10 +24,10 @@ from planforge.errors import NotFound, RefusedByGate, StaleFence, Superseded
 from planforge.kernel import continuation, events, handoff, leases
 from planforge.kernel.api import AgentContext, Assignment, Kernel, Outcome, TouchedFile, planned
 from planforge.kernel.events import ArtifactKind, Event, HandoffEmitted
+from planforge.kernel.graph.queries import Moments
 from planforge.kernel.handoff import HandoffSummary
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.payloads import encode
-from planforge.kernel.queries import Moments
 from planforge.kernel.tokens import TokenState
 
 

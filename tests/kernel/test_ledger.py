@@ -23,10 +23,10 @@ from kernel.processes import child
 from planforge.errors import LedgerUnreadable, LedgerUnwritable, Locked
 from planforge.kernel.events import EVENTS, Event, RunParked
 from planforge.kernel.ledger import Ledger, Write
-from planforge.kernel.storage import FORMAT, GUARDS
-from planforge.kernel.stored import REVISED
-from planforge.kernel.upcasts import UPCASTS
-from planforge.kernel.writing import ANCHORED
+from planforge.kernel.ledger.storage import FORMAT, GUARDS
+from planforge.kernel.ledger.stored import REVISED
+from planforge.kernel.ledger.upcasts import UPCASTS
+from planforge.kernel.ledger.writing import ANCHORED
 
 
 class TestLedgerInSqlite(LedgerContract):
@@ -441,7 +441,7 @@ def test_listeners_are_told_when_other_clients_can_see_the_event(tmp_path: Path,
 
 
 def test_a_writer_that_does_not_get_its_turn_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planforge.kernel.storage.BUSY_MILLISECONDS", 1)
+    monkeypatch.setattr("planforge.kernel.ledger.storage.BUSY_MILLISECONDS", 1)
     ledger = Ledger.create(tmp_path)
     tell(ledger)
     rows = tables(ledger)

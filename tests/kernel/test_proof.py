@@ -11,10 +11,11 @@ import msgspec
 import pytest
 
 from planforge.errors import InvalidInput, LedgerUnreadable
-from planforge.kernel import proof_reading
 from planforge.kernel.events import PlanApproved
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.proof import (
+from planforge.kernel.ledger.stored import COLUMNS, chain, chains, content
+from planforge.kernel.replay import proof_reading
+from planforge.kernel.replay.proof import (
     EVENTS,
     MANIFEST,
     About,
@@ -27,8 +28,7 @@ from planforge.kernel.proof import (
     archive,
     pack,
 )
-from planforge.kernel.proof_reading import chain_faults, stream_faults, unpack
-from planforge.kernel.stored import COLUMNS, chain, chains, content
+from planforge.kernel.replay.proof_reading import chain_faults, stream_faults, unpack
 
 ABOUT = About(run="plan-001", flow="forge", flow_version=1, plans=())
 NOTHING = Summary(approvals=(), evidence=(), landed=())

@@ -25,12 +25,12 @@ from kernel.recordings import (
     talk,
 )
 from planforge.errors import GitFailed, LedgerUnreadable, NotFound, PerformerFailed, RefusedByGate
-from planforge.kernel.differences import Difference
 from planforge.kernel.effects import Note, Together
 from planforge.kernel.events import Payload, Recorded, RunEnded
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.redaction import Redactor
-from planforge.kernel.tape import Tape
+from planforge.kernel.replay.differences import Difference
+from planforge.kernel.replay.tape import Tape
 
 
 def difference(recording: Ledger | Changed, flow: object) -> Difference:

@@ -15,10 +15,10 @@ from kernel.ledger_contract import tell
 from planforge.errors import InvalidInput
 from planforge.kernel import schemas
 from planforge.kernel.events import EVENTS
+from planforge.kernel.graph.queries import Blocked, NextSteps, run_query
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.queries import Blocked, NextSteps, run_query
+from planforge.kernel.ledger.upcasts import revision
 from planforge.kernel.scores import score
-from planforge.kernel.upcasts import revision
 
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),

@@ -12,9 +12,9 @@ import pytest
 from planforge.errors import LedgerUnreadable
 from planforge.kernel.events import EVENTS, StepCompleted
 from planforge.kernel.ledger import Ledger
+from planforge.kernel.ledger.stored import REVISED, chains, read_event
+from planforge.kernel.ledger.upcasts import UPCASTS, revision, upcast
 from planforge.kernel.scores import Measures, StepScore, compare, compute
-from planforge.kernel.stored import REVISED, chains, read_event
-from planforge.kernel.upcasts import UPCASTS, revision, upcast
 
 PASS = (
     b'{"plan":"plan-001","step":"phase-1","attempts":2,"score":{"outcome":"pass","tests_passed":9,'

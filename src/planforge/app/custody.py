@@ -16,8 +16,8 @@ from planforge.kernel import events
 from planforge.kernel.events import Event, Recorded
 from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.ledger import Fault
-from planforge.kernel.proof import Proof
-from planforge.kernel.proof_reading import fault
+from planforge.kernel.replay.proof import Proof
+from planforge.kernel.replay.proof_reading import fault
 from planforge.rules.attempts import fault_of_evidence
 from planforge.workspace import packing
 from planforge.workspace.checks import judge

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.errors import InvalidInput, NotFound
-from planforge.kernel import graph, routes
+from planforge.kernel import graph
 from planforge.kernel.events import Event
-from planforge.kernel.queries import (
+from planforge.kernel.graph import routes
+from planforge.kernel.graph.queries import (
     Blocked,
     Blockers,
     CriticalPath,
@@ -22,6 +23,7 @@ from planforge.kernel.queries import (
     QueryResult,
     StepView,
 )
+from planforge.kernel.ledger.stored import read_event
 from planforge.kernel.scores import (
     FORMULA,
     LINT,
@@ -33,7 +35,6 @@ from planforge.kernel.scores import (
     StepScore,
     compute,
 )
-from planforge.kernel.stored import read_event
 
 if TYPE_CHECKING:
     from planforge.app.project import Project

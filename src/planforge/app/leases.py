@@ -9,9 +9,9 @@ import msgspec
 
 from planforge.errors import InvalidInput, NotFound
 from planforge.kernel import leases
-from planforge.kernel.lease_tables import moment
 from planforge.kernel.leases import Lease, Waiting
-from planforge.kernel.leasing import LATE
+from planforge.kernel.leases.rules import LATE
+from planforge.kernel.leases.tables import moment
 
 if TYPE_CHECKING:
     from planforge.app.project import Project

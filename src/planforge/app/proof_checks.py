@@ -13,10 +13,10 @@ import msgspec
 
 from planforge.app import custody, replays
 from planforge.errors import InvalidInput, NotFound, PlanforgeError
-from planforge.kernel import proof_reading as reading
 from planforge.kernel.ledger import Fault
-from planforge.kernel.proof import About, Position, Proof, Row
 from planforge.kernel.replay import Replay
+from planforge.kernel.replay import proof_reading as reading
+from planforge.kernel.replay.proof import About, Position, Proof, Row
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):

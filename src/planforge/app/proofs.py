@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from planforge.errors import GitFailed, InvalidInput, LedgerUnreadable, NotFound
-from planforge.kernel import events, proof
+from planforge.kernel import events
 from planforge.kernel.events import Event, Recorded
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.ledger import Ledger
+from planforge.kernel.ledger.stored import COLUMNS, chain, content, read_event
 from planforge.kernel.objects import write_atomically
 from planforge.kernel.payloads import encode
-from planforge.kernel.proof import About, CheckCommand, Files, Line, Position, Row, Skipped, Summary
-from planforge.kernel.proof_reading import chain_faults, unpack
-from planforge.kernel.stored import COLUMNS, chain, content, read_event
-from planforge.kernel.tape import Bodies, Tape
+from planforge.kernel.replay import proof
+from planforge.kernel.replay.proof import About, CheckCommand, Files, Line, Position, Row, Skipped, Summary
+from planforge.kernel.replay.proof_reading import chain_faults, unpack
+from planforge.kernel.replay.tape import Bodies, Tape
 
 if TYPE_CHECKING:
     from planforge.app.project import Project

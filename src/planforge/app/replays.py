@@ -14,12 +14,12 @@ import msgspec
 
 from planforge.app.runs import judge
 from planforge.errors import InvalidInput, PlanforgeError
-from planforge.kernel import backtest as backtests
 from planforge.kernel import replay as replays
-from planforge.kernel.backtest import Backtest
 from planforge.kernel.events import RunEnded, RunStarted
 from planforge.kernel.replay import Replay
-from planforge.kernel.tape import Recording, Tape
+from planforge.kernel.replay import backtest as backtests
+from planforge.kernel.replay.backtest import Backtest
+from planforge.kernel.replay.tape import Recording, Tape
 from planforge.workflows.flows import FLOWS, Entry, Result
 
 if TYPE_CHECKING:

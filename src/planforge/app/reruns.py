@@ -18,7 +18,7 @@ from planforge.errors import GitFailed, InvalidInput
 from planforge.kernel.events import Recorded
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.objects import Objects
-from planforge.kernel.proof import Proof
+from planforge.kernel.replay.proof import Proof
 from planforge.workspace import checks, packing
 from planforge.workspace.checks import Check, Report
 from planforge.workspace.git import Git

@@ -15,7 +15,7 @@ import msgspec
 from planforge.errors import InvalidInput
 from planforge.kernel.events import EVENTS, Recorded
 from planforge.kernel.ledger import PAGE, Ledger
-from planforge.kernel.stored import COLUMNS, read_event
+from planforge.kernel.ledger.stored import COLUMNS, read_event
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):

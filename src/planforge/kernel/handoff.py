@@ -17,9 +17,7 @@ from datetime import timedelta
 import msgspec
 
 from planforge.errors import NotFound, RefusedByGate
-from planforge.kernel import continuation, events, leases, leasing, steps
-from planforge.kernel import lease_tables as tables
-from planforge.kernel.attempts import require_attempt
+from planforge.kernel import continuation, events, leases
 from planforge.kernel.continuation import Action, Failure, TouchedFile, VerifyResult
 from planforge.kernel.events import (
     ArtifactKind,
@@ -30,9 +28,9 @@ from planforge.kernel.events import (
     StepStarted,
 )
 from planforge.kernel.filters import Filter, read
-from planforge.kernel.ledger import Ledger, Write
-from planforge.kernel.payloads import encode, pack, unpack
-from planforge.kernel.queries import (
+from planforge.kernel.graph import steps
+from planforge.kernel.graph.attempts import require_attempt
+from planforge.kernel.graph.queries import (
     GraphQuery,
     Moments,
     Node,
@@ -42,7 +40,11 @@ from planforge.kernel.queries import (
     Timeline,
     run_query,
 )
-from planforge.kernel.stored import read_event
+from planforge.kernel.leases import rules as leasing
+from planforge.kernel.leases import tables
+from planforge.kernel.ledger import Ledger, Write
+from planforge.kernel.ledger.stored import read_event
+from planforge.kernel.payloads import encode, pack, unpack
 from planforge.kernel.tokens import TokenState
 
 __all__ = [

@@ -15,7 +15,7 @@ import msgspec
 
 from planforge.kernel.events import EVENTS, Event, Payload, Recorded
 from planforge.kernel.filters import named
-from planforge.kernel.upcasts import revision
+from planforge.kernel.ledger.upcasts import revision
 
 Schema = dict[str, Any]
 
@@ -24,8 +24,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DOCUMENTS = {
     "Evidence": "planforge.kernel.evidence",
     "StepScore": "planforge.kernel.scores",
-    "GraphQuery": "planforge.kernel.queries",
-    "QueryResult": "planforge.kernel.queries",
+    "GraphQuery": "planforge.kernel.graph.queries",
+    "QueryResult": "planforge.kernel.graph.queries",
     "HandoffSummary": "planforge.kernel.handoff",
 }
 """What is not a fact but is handed out, and the module that has it."""

@@ -15,8 +15,8 @@ from kernel.histories import PASSED
 from kernel.plans import risk, step
 from planforge.app.graphs import points
 from planforge.kernel import graph
+from planforge.kernel.graph.queries import QueryResult, Timeline
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.queries import QueryResult, Timeline
 from planforge.kernel.scores import Measures, compute, measure
 from programs import document, planforge
 from repositories import NAME, repository

@@ -8,8 +8,8 @@ from functools import singledispatch
 from planforge.app.graphs import Picture, ScoreView
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.words import first_line, said
-from planforge.kernel import queries
-from planforge.kernel.queries import QueryResult, StepView
+from planforge.kernel.graph import queries
+from planforge.kernel.graph.queries import QueryResult, StepView
 from planforge.kernel.scores import FORMULA, Measures
 
 WIDTH = 80

@@ -12,7 +12,7 @@ from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
-    from planforge.kernel.queries import GraphQuery
+    from planforge.kernel.graph.queries import GraphQuery
 
 
 @click.command()
@@ -81,7 +81,7 @@ def _query(
 ) -> GraphQuery | None:
     """The one query that the options ask for; None if the plan is to be drawn."""
     from planforge.app.graphs import node
-    from planforge.kernel import queries
+    from planforge.kernel.graph import queries
 
     given = [name for name, value in {**asked, "query": text}.items() if value]
     if len(given) > 1:
@@ -108,7 +108,7 @@ def _pair(value: object) -> tuple[object, object]:
 
 
 def _about(option: str, name: str) -> GraphQuery:
-    from planforge.kernel import queries
+    from planforge.kernel.graph import queries
 
     match option:
         case "next_":

@@ -11,8 +11,8 @@ from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
 
 if TYPE_CHECKING:
+    from planforge.kernel.graph.queries import GraphQuery
     from planforge.kernel.handoff import AgentContext
-    from planforge.kernel.queries import GraphQuery
 
 
 @click.group()

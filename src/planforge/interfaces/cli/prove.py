@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from planforge.app.proofs import Proved
     from planforge.app.replays import BacktestReport
     from planforge.app.reruns import Rerun
-    from planforge.kernel.backtest import Backtest, Cost, End
-    from planforge.kernel.differences import Difference
     from planforge.kernel.replay import Replay
+    from planforge.kernel.replay.backtest import Backtest, Cost, End
+    from planforge.kernel.replay.differences import Difference
 
 
 @click.command()

@@ -19,7 +19,6 @@ import msgspec
 
 from planforge.errors import PlanforgeError
 from planforge.kernel import budgets
-from planforge.kernel import steps as lookup
 from planforge.kernel.api.shapes import (
     TTL,
     AnyVerify,
@@ -32,6 +31,7 @@ from planforge.kernel.api.shapes import (
 from planforge.kernel.api.steps import Attempts
 from planforge.kernel.events import Amounts
 from planforge.kernel.evidence import Evidence
+from planforge.kernel.graph import steps as lookup
 
 NOTHING = Amounts(tokens=0, money=0, seconds=0, attempts=0)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
-from planforge.kernel import budgets, handoff, leases, steps
+from planforge.kernel import budgets, handoff, leases
 from planforge.kernel.api.shapes import TTL, Assignment
-from planforge.kernel.attempts import require_attempt
 from planforge.kernel.budgets import Account
 from planforge.kernel.events import Amounts
+from planforge.kernel.graph import steps
+from planforge.kernel.graph.attempts import require_attempt
 from planforge.kernel.handoff import AgentContext, TouchedFile
 from planforge.kernel.leases import Lease, Waiting
 from planforge.kernel.ledger import Ledger

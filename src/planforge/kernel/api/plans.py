@@ -6,9 +6,17 @@ from collections.abc import Iterable
 
 from planforge.kernel import graph, leases
 from planforge.kernel.events import PlannedRisk, PlannedStep, Recorded
+from planforge.kernel.graph.queries import (
+    GraphQuery,
+    NextSteps,
+    Plan,
+    PlanView,
+    QueryResult,
+    StepList,
+    run_query,
+)
 from planforge.kernel.leases import Lease
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.queries import GraphQuery, NextSteps, Plan, PlanView, QueryResult, StepList, run_query
 from planforge.kernel.redaction import Redactor
 
 
@@ -96,7 +104,7 @@ class Graph:
         self._ledger = ledger
 
     def query(self, query: GraphQuery) -> QueryResult:
-        """The answer to one query; see `planforge.kernel.queries`."""
+        """The answer to one query; see `planforge.kernel.graph.queries`."""
         return run_query(self._ledger, query)
 
     def file_lease(self, path: str) -> Lease | None:

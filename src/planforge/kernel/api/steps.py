@@ -9,7 +9,6 @@ from datetime import timedelta
 
 from planforge.errors import InvalidInput, RefusedByGate, StaleFence, Unleased
 from planforge.kernel import graph, leases
-from planforge.kernel import steps as lookup
 from planforge.kernel.api.shapes import TTL, Assignment, Proposal, StepOutcome
 from planforge.kernel.events import (
     ArtifactKind,
@@ -24,11 +23,12 @@ from planforge.kernel.events import (
     VerifyOk,
 )
 from planforge.kernel.evidence import Evidence, Outcome
-from planforge.kernel.lease_tables import STREAM
+from planforge.kernel.graph import steps as lookup
+from planforge.kernel.graph.queries import StepView
 from planforge.kernel.leases import Lease
+from planforge.kernel.leases.tables import STREAM
 from planforge.kernel.ledger import Ledger, Write
 from planforge.kernel.paths import covers, exact, matches, normalise, overlap
-from planforge.kernel.queries import StepView
 from planforge.kernel.redaction import Redactor
 from planforge.kernel.scores import StepScore, compute, measure
 

@@ -7,12 +7,12 @@ from functools import singledispatch
 import msgspec
 
 from planforge.errors import NotFound
-from planforge.kernel import custody, queries, routes, steps
-from planforge.kernel.blockers import blockers
 from planforge.kernel.events import PlanCreated, PlannedStep, PlanRescoped, PlanStarted
+from planforge.kernel.graph import custody, queries, routes, steps
+from planforge.kernel.graph.blockers import blockers
+from planforge.kernel.graph.queries import GraphQuery, QueryResult, StepView
+from planforge.kernel.graph.steps import Revision
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.queries import GraphQuery, QueryResult, StepView
-from planforge.kernel.steps import Revision
 
 
 def answer(ledger: Ledger, query: GraphQuery) -> QueryResult:

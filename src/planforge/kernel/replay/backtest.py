@@ -23,7 +23,6 @@ import msgspec
 
 from planforge.errors import LedgerUnreadable, PerformerFailed, PlanforgeError
 from planforge.kernel import effects
-from planforge.kernel.differences import Difference, differing, same_but_redacted, value_of
 from planforge.kernel.driver import outcome_type
 from planforge.kernel.effects import Effect, Flow, Note
 from planforge.kernel.events import AuditRecorded, EffectFailed, Event, RunEnded, StepStarted
@@ -31,7 +30,8 @@ from planforge.kernel.evidence import Evidence
 from planforge.kernel.objects import address
 from planforge.kernel.payloads import encode
 from planforge.kernel.replay import CANCELLED, Differs, asked_of, require_same, words_of
-from planforge.kernel.tape import Asked, Entry, RecordingEnds, Tape, drive
+from planforge.kernel.replay.differences import Difference, differing, same_but_redacted, value_of
+from planforge.kernel.replay.tape import Asked, Entry, RecordingEnds, Tape, drive
 
 Result = TypeVar("Result")
 

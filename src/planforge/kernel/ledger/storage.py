@@ -184,7 +184,7 @@ def _check(connection: apsw.Connection, path: Path, owner: int, found: int) -> N
                 "use the Planforge version that wrote it",
             )
         if not connection.readonly("main") and _log(path):
-            from planforge.kernel.wal import unread
+            from planforge.kernel.ledger.wal import unread
 
             if count := unread(connection, path):
                 raise LedgerUnreadable(

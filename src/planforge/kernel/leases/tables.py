@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from planforge.kernel import leasing
-from planforge.kernel.leasing import Lease, Scene, Waiter
+from planforge.kernel.leases import rules as leasing
+from planforge.kernel.leases.rules import Lease, Scene, Waiter
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.paths import fixed, is_glob, overlap, parents
 

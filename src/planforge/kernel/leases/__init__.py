@@ -21,10 +21,10 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from planforge.errors import InvalidInput, Locked, NotFound, PlanforgeError, StaleFence
-from planforge.kernel import lease_tables as tables
-from planforge.kernel import leasing
 from planforge.kernel.events import LeaseExpired, LeaseGranted, LeasePassed, LeaseReleased, LeaseWaitEnded
-from planforge.kernel.leasing import Decision, Held, Lease, Scene, Waiter, Waiting, stamp
+from planforge.kernel.leases import rules as leasing
+from planforge.kernel.leases import tables
+from planforge.kernel.leases.rules import Decision, Held, Lease, Scene, Waiter, Waiting, stamp
 from planforge.kernel.ledger import Ledger, Write
 from planforge.kernel.paths import exact, matches, normalise, normalise_all
 

@@ -22,15 +22,15 @@ import apsw
 import msgspec
 
 from planforge.errors import LedgerUnreadable, LedgerUnwritable, Locked
-from planforge.kernel import storage
 from planforge.kernel.events import Event, Recorded
+from planforge.kernel.ledger import storage
+from planforge.kernel.ledger.storage import FORMAT, Opened, in_a_line
+from planforge.kernel.ledger.stored import COLUMNS, read_event
 from planforge.kernel.objects import Objects
-from planforge.kernel.storage import FORMAT, Opened, in_a_line
-from planforge.kernel.stored import COLUMNS, read_event
 
 if TYPE_CHECKING:
+    from planforge.kernel.ledger.writing import Writer
     from planforge.kernel.wakeups import Waker
-    from planforge.kernel.writing import Writer
 
 PAGE = 1000
 """How many events are read at a time. Between two pages a reader is in nobody's way."""
@@ -152,7 +152,7 @@ class Ledger:
         self, writes: Iterable[Write], acknowledge: Mapping[str, int] | None = None
     ) -> list[Recorded]:
         """Add to several streams at once: all of it, or nothing."""
-        from planforge.kernel.writing import Request
+        from planforge.kernel.ledger.writing import Request
 
         request = Request(tuple(writes), acknowledge=acknowledge)
         return self._tell(self._begin_to_write().submit(request))
@@ -166,7 +166,7 @@ class Ledger:
         It may be called more than once, and in another thread; what counts is what it returns the last
         time. `acknowledge` moves cursors of subscribers in the same transaction.
         """
-        from planforge.kernel.writing import Request
+        from planforge.kernel.ledger.writing import Request
 
         request = Request(decide=decide, acknowledge=acknowledge)
         return self._tell(self._begin_to_write().submit(request))
@@ -178,7 +178,7 @@ class Ledger:
         return recorded
 
     def _begin_to_write(self) -> Writer:
-        from planforge.kernel.writing import Writer  # readers do not need it, and must be quick
+        from planforge.kernel.ledger.writing import Writer  # readers do not need it, and must be quick
 
         with self._opening:
             if self._writer is None:
@@ -270,7 +270,7 @@ class Ledger:
 
     def faults(self) -> Iterator[Fault]:
         """Everything that is not what was written, as far as it can be told."""
-        from planforge.kernel.faults import faults
+        from planforge.kernel.ledger.faults import faults
 
         return faults(self)
 

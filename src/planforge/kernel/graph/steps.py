@@ -11,10 +11,10 @@ import msgspec
 from planforge.errors import NotFound, Superseded
 from planforge.kernel.events import Event, StepCompleted, VerifyFailed, VerifyOk
 from planforge.kernel.evidence import Evidence
+from planforge.kernel.graph.queries import RiskView, StepView
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.queries import RiskView, StepView
+from planforge.kernel.ledger.stored import read_event
 from planforge.kernel.scores import StepScore
-from planforge.kernel.stored import read_event
 
 REVISION = re.compile(r"(?P<plan>.+?)(?:\.r(?P<number>[1-9][0-9]{0,9}))?")
 

@@ -8,10 +8,11 @@ from itertools import pairwise
 
 import msgspec
 
-from planforge.kernel import events, queries, steps
+from planforge.kernel import events
 from planforge.kernel.evidence import Evidence
+from planforge.kernel.graph import queries, steps
+from planforge.kernel.graph.steps import Revision
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.steps import Revision
 
 
 class _Attempt(msgspec.Struct, kw_only=True):

@@ -13,15 +13,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from planforge.errors import InvalidGraph, InvalidInput, NotFound, RefusedByGate
-from planforge.kernel import routes
-from planforge.kernel.attempts import (
-    complete_step,
-    fail_step,
-    record_artifact,
-    reject_attempt,
-    require_attempt,
-    start_step,
-)
 from planforge.kernel.events import (
     GateOpened,
     PlanCreated,
@@ -31,11 +22,17 @@ from planforge.kernel.events import (
     RiskRaised,
     RiskSettled,
 )
-from planforge.kernel.ledger import Ledger, Write
-from planforge.kernel.paths import normalise
-from planforge.kernel.projections.revisions import content_of
-from planforge.kernel.queries import StepView, run_query
-from planforge.kernel.steps import (
+from planforge.kernel.graph import routes
+from planforge.kernel.graph.attempts import (
+    complete_step,
+    fail_step,
+    record_artifact,
+    reject_attempt,
+    require_attempt,
+    start_step,
+)
+from planforge.kernel.graph.queries import StepView, run_query
+from planforge.kernel.graph.steps import (
     current,
     evidence_of,
     files,
@@ -48,6 +45,9 @@ from planforge.kernel.steps import (
     score_of,
     views,
 )
+from planforge.kernel.ledger import Ledger, Write
+from planforge.kernel.paths import normalise
+from planforge.kernel.projections.revisions import content_of
 
 __all__ = [
     "check_steps",

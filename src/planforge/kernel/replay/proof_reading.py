@@ -18,8 +18,19 @@ import msgspec
 
 from planforge.errors import InvalidInput
 from planforge.kernel.ledger import Fault
-from planforge.kernel.proof import DATE, EVENTS, FORMAT, MANIFEST, Line, Manifest, Number, Proof, Row, after
-from planforge.kernel.stored import chains
+from planforge.kernel.ledger.stored import chains
+from planforge.kernel.replay.proof import (
+    DATE,
+    EVENTS,
+    FORMAT,
+    MANIFEST,
+    Line,
+    Manifest,
+    Number,
+    Proof,
+    Row,
+    after,
+)
 
 NAME = re.compile(r"manifest\.json|events\.jsonl|objects/[0-9a-f]{64}|git/(?:[0-9a-f]{40}|[0-9a-f]{64})")
 

@@ -24,10 +24,10 @@ import msgspec
 
 from planforge.errors import Conflict, LedgerUnwritable, Locked
 from planforge.kernel.events import Event, Recorded
+from planforge.kernel.ledger.storage import WritingConnection, in_a_line
+from planforge.kernel.ledger.stored import encode, pack
+from planforge.kernel.ledger.upcasts import revision
 from planforge.kernel.projections import FOLDS
-from planforge.kernel.storage import WritingConnection, in_a_line
-from planforge.kernel.stored import encode, pack
-from planforge.kernel.upcasts import revision
 
 if TYPE_CHECKING:
     from planforge.kernel.ledger import Write

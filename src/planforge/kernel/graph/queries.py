@@ -424,6 +424,6 @@ def parse_query(text: str | bytes) -> GraphQuery:
 
 def run_query(ledger: Ledger, query: GraphQuery) -> QueryResult:
     """The answer to one query."""
-    from planforge.kernel.answers import answer
+    from planforge.kernel.graph.answers import answer
 
     return answer(ledger, query)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planforge.errors import InvalidInput
+from planforge.kernel.graph.queries import Blocker, StepView
+from planforge.kernel.graph.steps import superseded_by, views
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.queries import Blocker, StepView
-from planforge.kernel.steps import superseded_by, views
 
 
 def waits_for(ledger: Ledger, step: StepView) -> list[Blocker]:

@@ -36,7 +36,7 @@ def read_event(seq: int, kind: str, revision: int, body: bytes) -> Event:
 
 
 def _revised(seq: int, kind: str, stored: int, body: bytes) -> Event:
-    from planforge.kernel.upcasts import revision, upcast
+    from planforge.kernel.ledger.upcasts import revision, upcast
 
     if stored == revision(kind):
         return msgspec.json.decode(body, type=EVENTS[kind])

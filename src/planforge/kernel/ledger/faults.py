@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from planforge.errors import LedgerUnreadable
 from planforge.kernel.ledger import Fault, Ledger
-from planforge.kernel.storage import GUARDS
-from planforge.kernel.stored import chains
+from planforge.kernel.ledger.storage import GUARDS
+from planforge.kernel.ledger.stored import chains
 
 SHOWN = 20
 """How many problems of the file itself are told."""

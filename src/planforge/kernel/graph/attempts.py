@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from planforge.errors import InvalidInput, RefusedByGate, StepBlocked
-from planforge.kernel.blockers import waits_for
 from planforge.kernel.events import (
     ArtifactKind,
     ArtifactRecorded,
@@ -12,10 +11,11 @@ from planforge.kernel.events import (
     StepFailed,
     StepStarted,
 )
+from planforge.kernel.graph.blockers import waits_for
+from planforge.kernel.graph.queries import StepView
+from planforge.kernel.graph.steps import current
 from planforge.kernel.ledger import Ledger, Write
-from planforge.kernel.queries import StepView
 from planforge.kernel.scores import StepScore
-from planforge.kernel.steps import current
 
 
 def start_step(ledger: Ledger, step: str, holder: str, base: str = "", fence: int = 0) -> int:

@@ -27,8 +27,8 @@ from msgspec import Meta
 
 from planforge.errors import LedgerUnreadable
 from planforge.kernel.events import Recorded
+from planforge.kernel.ledger.stored import chain, read_event
 from planforge.kernel.objects import address
-from planforge.kernel.stored import chain, read_event
 
 FORMAT = 1
 MANIFEST, EVENTS = "manifest.json", "events.jsonl"

@@ -18,7 +18,11 @@ from urllib.parse import quote
 import msgspec
 
 from planforge.errors import LedgerUnreadable, PerformerFailed, PlanforgeError, RefusedByGate
-from planforge.kernel.differences import (
+from planforge.kernel.effects import Effect, Flow, Note, Together, close
+from planforge.kernel.events import RunEnded, StepCompleted
+from planforge.kernel.objects import address
+from planforge.kernel.payloads import encode
+from planforge.kernel.replay.differences import (
     REDACTED,
     Difference,
     differing,
@@ -26,11 +30,7 @@ from planforge.kernel.differences import (
     same_fact,
     value_of,
 )
-from planforge.kernel.effects import Effect, Flow, Note, Together, close
-from planforge.kernel.events import RunEnded, StepCompleted
-from planforge.kernel.objects import address
-from planforge.kernel.payloads import encode
-from planforge.kernel.tape import Asked, Entry, RecordingEnds, Tape, drive
+from planforge.kernel.replay.tape import Asked, Entry, RecordingEnds, Tape, drive
 
 Result = TypeVar("Result")
 
