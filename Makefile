@@ -25,6 +25,7 @@ format: .venv/ready ## Rewrite the code in house format
 	$(BIN)/ruff check --fix .
 
 bench: .venv/ready .venv-bench/ready ## Measure against a bare commit and the peers (BENCH="--quick" for a glance)
+	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m benchmarks.bench $(BENCH)
 
 docs: .venv/ready ## Write the help pages anew

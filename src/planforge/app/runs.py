@@ -21,15 +21,16 @@ from planforge.errors import (
     NotFound,
     RefusedByGate,
 )
-from planforge.kernel.events import Event, Payload, PlanCreated, Recorded, RunEnded, RunParked, RunStarted
 from planforge.kernel.ledger import Write
 from planforge.kernel.locks import held, is_held
 
 if TYPE_CHECKING:
+    # Looking at the list of runs must be quick, and needs none of the events.
     from planforge.app.project import Project
+    from planforge.kernel.events import Event, Payload, PlanCreated, Recorded, RunStarted
     from planforge.workflows.flows import Result
 
-Observer = Callable[[Recorded], None]
+    Observer = Callable[[Recorded], None]
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +76,7 @@ def begin(
     project: Project, flow: str, subject: str, request: Callable[[str], msgspec.Struct], *also: PlanCreated
 ) -> str:
     """Record that a flow was asked for, with the plan it creates if any, and give the run its name."""
+    from planforge.kernel.events import RunStarted
     from planforge.kernel.payloads import encode, pack
     from planforge.kernel.redaction import Redactor
     from planforge.workflows.flows import FLOWS
@@ -121,6 +123,7 @@ async def _drive(project: Project, run: str) -> Ended:
     from planforge.app.compose import performers
     from planforge.app.leasing import Leasing
     from planforge.kernel.driver import Driver
+    from planforge.kernel.events import RunEnded, RunParked
     from planforge.kernel.payloads import unpack
     from planforge.workflows.flows import FLOWS
     from planforge.workspace.worktrees import Worktrees
@@ -183,6 +186,8 @@ def judge(run: str, result: Result) -> Ended:
 
 
 def _started(project: Project, run: str) -> RunStarted:
+    from planforge.kernel.events import RunStarted
+
     for recorded in project.ledger.stream(run):
         if isinstance(recorded.event, RunStarted):
             return recorded.event
@@ -192,7 +197,7 @@ def _started(project: Project, run: str) -> RunStarted:
 def cancel(project: Project, run: str, *, reason: str, actor: str) -> Ended:
     """End a run that nobody drives, for good. What its agents left is archived; what landed stays."""
     from planforge.app import leasing, plans
-    from planforge.kernel.events import PlanEnded
+    from planforge.kernel.events import PlanEnded, RunEnded
     from planforge.workspace.worktrees import Worktrees
 
     found = next((row for row in rows(project) if row.run == run), None)

@@ -22,13 +22,12 @@ import apsw
 import msgspec
 
 from planforge.errors import LedgerUnreadable, LedgerUnwritable, Locked
-from planforge.kernel.events import Event, Recorded
 from planforge.kernel.ledger import storage
 from planforge.kernel.ledger.storage import FORMAT, Opened, in_a_line
-from planforge.kernel.ledger.stored import COLUMNS, read_event
 from planforge.kernel.objects import Objects
 
 if TYPE_CHECKING:
+    from planforge.kernel.events import Event, Recorded
     from planforge.kernel.ledger.writing import Writer
     from planforge.kernel.wakeups import Waker
 
@@ -275,6 +274,10 @@ class Ledger:
         return faults(self)
 
     def _read(self, where: str, *values: str | int) -> Iterator[Recorded]:
+        # Whoever looks at the tables alone need not load every kind of event.
+        from planforge.kernel.events import Recorded
+        from planforge.kernel.ledger.stored import COLUMNS, read_event
+
         for seq, stream, version, kind, revision, key, at, body, digest in self.query(
             f"SELECT {COLUMNS} FROM events {where}",  # noqa: S608
             *values,
