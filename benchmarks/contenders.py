@@ -17,6 +17,9 @@ from threading import Barrier, Thread
 NOTE = "y" * 240
 """What a step has to say; with all that is stored beside it, about 330 bytes."""
 
+PRODUCERS = 64
+"""How many append at once where many do."""
+
 Take = Callable[[int], None]
 
 
@@ -94,6 +97,25 @@ def producers(directory: Path) -> Take:
     return take
 
 
+def tasks(directory: Path) -> Take:
+    """The same for tasks of one event loop; they come as one thread that starts `PRODUCERS` of them."""
+    import asyncio
+
+    from planforge.kernel.events import RunParked
+    from planforge.kernel.ledger import Ledger
+
+    ledger = Ledger.create(directory / "tasks")
+
+    async def produce(count: int) -> None:
+        for _ in range(count):
+            await ledger.append_async("all", [RunParked(run="run-001", reason=NOTE)], expected=None)
+
+    async def all_of_them(count: int) -> None:
+        await asyncio.gather(*(produce(count // PRODUCERS) for _ in range(PRODUCERS)))
+
+    return lambda count: asyncio.run(all_of_them(count))
+
+
 def langgraph(directory: Path) -> Take:
     """A node that goes round in a graph, with a checkpoint in SQLite after every round (`sync`)."""
     import sqlite3
@@ -158,7 +180,8 @@ def dbos(directory: Path) -> Take:
 
 
 CONTENDERS: dict[str, Callable[[Path], Take]] = {
-    contender.__name__: contender for contender in (raw, planforge, outcome, producers, langgraph, dbos)
+    contender.__name__: contender
+    for contender in (raw, planforge, outcome, producers, tasks, langgraph, dbos)
 }
 
 

@@ -7,6 +7,7 @@ an empty ledger whose clock is the `clock` fixture.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
@@ -321,6 +322,66 @@ class LedgerContract:
         assert sorted(failed) == ["type"] * 20 + ["unwritable"] * 20
         assert (ledger.version("fine"), ledger.head()) == (120, 121)
         assert list(ledger.faults()) == []
+
+    # Tasks
+
+    def test_of_tasks_that_append_at_once_each_gets_its_own_answer(self, ledger: Ledger) -> None:
+        told: list[int] = []
+        ledger.listeners.append(lambda recorded: told.append(recorded.seq))
+
+        async def task(name: str) -> int:
+            refused = 0
+            for number in range(20):
+                (recorded,) = await ledger.append_async(name, [parked(name)], expected=number)
+                assert (recorded.stream, recorded.version) == (name, number + 1)
+                try:
+                    await ledger.append_async(name, [parked("never")], expected=number)
+                except Conflict:
+                    refused += 1
+            return refused
+
+        async def together() -> list[int]:
+            return await asyncio.gather(*(task(f"stream-{number}") for number in range(12)))
+
+        assert asyncio.run(together()) == [20] * 12
+        assert ledger.head() == 12 * 20
+        assert sorted(told) == list(range(1, 241))
+        assert list(ledger.faults()) == []
+
+    def test_tasks_threads_and_another_loop_append_at_once(self, ledger: Ledger) -> None:
+        async def tasks() -> None:  # in two threads, each of which has a new loop every time
+            await asyncio.gather(
+                *(ledger.append_async("tasks", [parked("x")], expected=None) for _ in range(10))
+            )
+
+        threads = [lambda: ledger.append("threads", [parked("x")], expected=None)] * 4
+        work_together([*threads, *[lambda: asyncio.run(tasks())] * 2], times=10)
+        assert (ledger.version("threads"), ledger.version("tasks")) == (40, 200)
+        assert list(ledger.faults()) == []
+
+    def test_a_task_that_gave_up_is_in_nobodys_way(self, ledger: Ledger) -> None:
+        async def give_up() -> list[Recorded]:
+            gone = asyncio.create_task(ledger.append_async("gone", [parked("x")], expected=None))
+            await asyncio.sleep(0)
+            gone.cancel()
+            return await ledger.append_async("here", [parked("x")], expected=0)
+
+        assert [item.stream for item in asyncio.run(give_up())] == ["here"]
+        assert ledger.version("here") == 1
+
+    def test_a_task_of_a_closed_ledger_is_refused(self, ledger: Ledger) -> None:
+        async def late() -> None:
+            await ledger.append_async("a", [parked("x")], expected=0)
+            waiting = asyncio.create_task(ledger.append_async("a", [parked("x")], expected=1))
+            await asyncio.sleep(0)
+            ledger.stop_writing()
+            with pytest.raises(LedgerUnwritable, match="closed"):
+                await waiting
+            with pytest.raises(LedgerUnwritable, match="closed"):
+                await ledger.append_async("a", [parked("x")], expected=1)
+
+        asyncio.run(late())
+        assert ledger.version("a") == 1
 
     # Reading
 

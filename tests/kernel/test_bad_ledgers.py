@@ -23,12 +23,12 @@ from kernel.processes import child
 from planforge.errors import PlanforgeError
 from planforge.kernel.events import PlanCreated
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.ledger.storage import FORMAT
+from planforge.kernel.ledger.storage import FORMAT, PAGE_BYTES
 from programs import COMMAND, environment, planforge
 from repositories import repository
 
 READING = (("status",), ("log", "-n", "50"), ("verify",))
-FRAME = 4096 + 24
+FRAME = PAGE_BYTES + 24
 
 
 def fill(ledger: Ledger) -> None:
@@ -104,7 +104,9 @@ def test_an_event_of_a_newer_version_is_refused_by_its_number(project: Path) -> 
     )
 
 
-@pytest.mark.parametrize("length", [0, 1, 20, 50, 99, 100, 4095, 4096, 8192, -1, -4096, -20_000])
+@pytest.mark.parametrize(
+    "length", [0, 1, 20, 50, 99, 100, PAGE_BYTES - 1, PAGE_BYTES, 8192, -1, -PAGE_BYTES, -20_000]
+)
 def test_a_truncated_ledger_is_refused_and_left_alone(project: Path, length: int) -> None:
     path = state(project) / "ledger.db"
     whole = path.read_bytes()
@@ -154,8 +156,8 @@ def test_a_flipped_byte_in_an_index_is_found(project: Path) -> None:
     ((root,),) = ledger.query("SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_events_1'")
     ledger.close()
     path = state(project) / "ledger.db"
-    page = path.read_bytes()[(root - 1) * 4096 : root * 4096]
-    flip(path, (root - 1) * 4096 + page.index(b"run-001") + 6)
+    page = path.read_bytes()[(root - 1) * PAGE_BYTES : root * PAGE_BYTES]
+    flip(path, (root - 1) * PAGE_BYTES + page.index(b"run-001") + 6)
     before = files(project)
     code, answer = said(project, "verify")
     assert code == 1

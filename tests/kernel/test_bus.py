@@ -24,6 +24,7 @@ from planforge.kernel.bus import INTERVAL, Subscription, subscribe
 from planforge.kernel.events import Recorded, RunEnded
 from planforge.kernel.filters import Filter
 from planforge.kernel.ledger import PAGE, Ledger, Write
+from planforge.kernel.wakeups import UNSEEN_SECONDS
 
 
 @pytest.fixture(autouse=True)
@@ -130,11 +131,29 @@ def test_closing_does_not_wait_for_the_next_look(ledger: Ledger) -> None:
 def test_who_is_not_called_looks_once_a_second_however_often_it_asks(ledger: Ledger) -> None:
     with subscribe(ledger) as events:
         assert events.next(0) is None
+        time.sleep(2 * UNSEEN_SECONDS)
+        assert events.next(0.01) is None  # it looks once more when every writer is sure to call
         first = events.looks
         began = time.monotonic()
         while time.monotonic() - began < 2.2 * INTERVAL:
             assert events.next(0.01) is None
         assert events.looks - first == 2
+
+
+def test_who_comes_just_after_a_writer_saw_nobody_is_not_late(ledger: Ledger) -> None:
+    delays = []
+    for _ in range(9):
+        put(ledger, "nobody hears this")
+        time.sleep(2 * UNSEEN_SECONDS)
+        with subscribe(ledger, after=ledger.head()) as events:
+            put(ledger, "nobody listens yet")
+            assert events.next(0) is not None
+            assert events.next(0) is None  # from here on it has an ear, which the writer has not seen
+            began = time.monotonic()
+            put(ledger, "now")
+            assert events.next(5) is not None
+            delays.append(time.monotonic() - began)
+    assert statistics.median(delays) < 0.5 * INTERVAL
 
 
 def test_an_event_costs_one_look_and_many_at_once_not_more(ledger: Ledger) -> None:

@@ -23,7 +23,7 @@ from kernel.processes import child
 from planforge.errors import LedgerUnreadable, LedgerUnwritable, Locked
 from planforge.kernel.events import EVENTS, Event, RunParked
 from planforge.kernel.ledger import Ledger, Write
-from planforge.kernel.ledger.storage import FORMAT, GUARDS
+from planforge.kernel.ledger.storage import FORMAT, GUARDS, PAGE_BYTES
 from planforge.kernel.ledger.stored import REVISED
 from planforge.kernel.ledger.upcasts import UPCASTS
 from planforge.kernel.ledger.writing import ANCHORED
@@ -252,11 +252,11 @@ def test_what_is_still_in_the_log_is_read_or_the_ledger_is_refused(tmp_path: Pat
 
 def test_a_damaged_page_is_reported_by_whatever_reads_it(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path)
-    ledger.append("a", [parked("x" * 3000) for _ in range(20)], expected=0)
+    ledger.append("a", [parked("x" * 1500) for _ in range(20)], expected=0)
     ledger.close()
     path = tmp_path / "ledger.db"
     content = path.read_bytes()
-    first = content.index(b"x" * 3000) // 4096 * 4096
+    first = content.index(b"x" * 1500) // PAGE_BYTES * PAGE_BYTES
     path.write_bytes(content[:first] + b"\xff" * (len(content) - first))
     damaged = Ledger.open(tmp_path)
     with pytest.raises(LedgerUnreadable, match="corrupt") as refused:

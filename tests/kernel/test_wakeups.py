@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -150,6 +151,9 @@ def test_an_ear_whose_name_was_cleaned_away_is_renewed(tmp_path: Path, place: Pa
     waker.wake()
     assert not ear.wait(0)
     ear.renew()
+    waker.wake()
+    assert not ear.wait(0)  # it saw nobody just now, and does not look again so soon
+    time.sleep(max(ear.sure - time.monotonic(), 0))
     waker.wake()
     assert ear.wait(0)
     before = set(place.iterdir())

@@ -140,7 +140,10 @@ class Subscription:
         self.looks += 1
         if self._ear is not None and self._due:
             self._ear.renew()
-        self._due = time.monotonic() + INTERVAL
+        now = time.monotonic()
+        self._due = now + INTERVAL
+        if self._ear is not None and now < self._ear.sure:  # there may be writers that do not call it yet
+            self._due = self._ear.sure
         self._until = self._ledger.head()
         if self._until > self._seen:
             wanted = msgspec.structs.replace(self._filter, after=self._seen)

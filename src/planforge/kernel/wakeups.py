@@ -4,7 +4,8 @@ How a writer wakes those who wait for events, in whatever process they are.
 Whoever waits has an `Ear`: a datagram socket in a directory that belongs to the
 ledger and to this user alone. After a commit the writer sends a byte to each and
 waits for none: an ear that is full will be emptied anyway, one whose owner died is
-removed. A byte may be lost; so may all of them, where sockets cannot be made.
+removed. While there are no ears it looks for them now and then only, so whoever opens
+one looks at the ledger itself until it is sure to be called. A byte may be lost; so may all of them, where sockets cannot be made.
 Nothing but promptness depends on it, because everybody also looks now and then.
 
 The directory is in `$XDG_RUNTIME_DIR`, or among the temporary files, since the path
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 SETTLED_NANOSECONDS = 2_000_000_000
 """A directory that changed less than this ago may change again without a newer time of change."""
+
+UNSEEN_SECONDS = 0.005
+"""How long a writer that found no ears does not look for any."""
 
 ABANDONED_SECONDS = 60
 """How old an ear must be that never got its final name before it is taken for dead."""
@@ -63,19 +67,22 @@ def _enter(place: str) -> int:
 
 
 class Waker:
-    """The writer's side. When nobody listens it costs one look at a directory."""
+    """The writer's side. When nobody listens it costs next to nothing."""
 
     def __init__(self, directory: Path) -> None:
         self._place = meeting_place(directory)
         self._names: list[str] = []
         self._listed = -1
         """The directory's time of change that the names are from; -1 if they must be read again."""
+        self._alone = 0.0
+        """Until when nobody is taken to listen."""
 
     def wake(self) -> None:
         """Tell everybody who listens. Whatever is in the way, what was committed stays so."""
-        if not os.access(
-            self._place, os.F_OK
-        ):  # nobody ever listened; the exception of `stat` costs six times this
+        if (now := time.monotonic()) < self._alone:
+            return
+        if not os.access(self._place, os.F_OK):  # the exception of `stat` costs six times this
+            self._alone = now + UNSEEN_SECONDS
             return
         try:
             changed = os.stat(self._place).st_mtime_ns  # noqa: PTH116  (this must be quick)
@@ -127,6 +134,8 @@ class Ear:
         self._called = threading.Event()
         self._name = ""
         self._socket: socket | None = None
+        self.sure = 0.0
+        """From when on every writer knows of it."""
         self._open()
 
     @property
@@ -166,6 +175,7 @@ class Ear:
         finally:
             os.close(handle)
         self._name, self._socket = name, listening
+        self.sure = time.monotonic() + UNSEEN_SECONDS
 
     def wait(self, seconds: float) -> bool:
         """Wait for a call, at most so long; whether there was one."""

@@ -28,8 +28,8 @@ from planforge.kernel.objects import Objects
 
 if TYPE_CHECKING:
     from planforge.kernel.events import Event, Recorded
+    from planforge.kernel.ledger.awaiting import Committer
     from planforge.kernel.ledger.writing import Writer
-    from planforge.kernel.wakeups import Waker
 
 PAGE = 1000
 """How many events are read at a time. Between two pages a reader is in nobody's way."""
@@ -75,7 +75,8 @@ class Ledger:
         """Those that are open; a thread that ends takes its own with it."""
         self._opening = threading.Lock()
         self._writer: Writer | None = None
-        self._waker: Waker | None = None
+        self._committers: list[Committer] = []
+        """One for each thread with an event loop that appends."""
 
     @classmethod
     def create(cls, directory: Path, now: Callable[[], datetime] | None = None) -> Self:
@@ -119,8 +120,14 @@ class Ledger:
 
     def stop_writing(self) -> None:
         """Say where the ledger ends, if anything was written here; nothing more can be."""
+        for committer in tuple(self._committers):
+            self._end(committer)
         if self._writer is not None:
             self._writer.close()
+
+    def _end(self, committer: Committer) -> None:
+        committer.close()
+        self._committers.remove(committer)
 
     @property
     def _connection(self) -> apsw.Connection:
@@ -146,6 +153,27 @@ class Ledger:
         writer = self._writer or self._begin_to_write()
         recorded = writer.append(stream, expected, events, key)
         return self._tell(recorded) if self.listeners else recorded
+
+    async def append_async(
+        self, stream: str, events: Sequence[Event], *, expected: int | None, key: str = ""
+    ) -> list[Recorded]:
+        """
+        The same for a task, while its event loop goes on. Tasks that wait at the same time share a commit.
+
+        A task that is cancelled meanwhile may find its events written all the same.
+        """
+        from asyncio import get_running_loop
+
+        from planforge.kernel.ledger.awaiting import Committer
+        from planforge.kernel.ledger.writing import Request
+
+        committer: Committer | None = getattr(self._local, "committer", None)
+        if committer is None or committer.loop is not get_running_loop():
+            if committer is not None:
+                self._end(committer)
+            committer = self._local.committer = Committer(self._begin_to_write())
+            self._committers.append(committer)
+        return self._tell(await committer.submit(Request((Write(stream, expected, tuple(events), key),))))
 
     def append_all(
         self, writes: Iterable[Write], acknowledge: Mapping[str, int] | None = None
@@ -177,7 +205,9 @@ class Ledger:
         return recorded
 
     def _begin_to_write(self) -> Writer:
-        from planforge.kernel.ledger.writing import Writer  # readers do not need it, and must be quick
+        # Readers do not need these, and must be quick.
+        from planforge.kernel.ledger.writing import Writer
+        from planforge.kernel.wakeups import Waker
 
         with self._opening:
             if self._writer is None:
@@ -186,16 +216,8 @@ class Ledger:
                     raise LedgerUnwritable(f"the ledger in `{self.directory}` can only be read{why}")
                 connection = storage.WritingConnection(self.directory / "ledger.db")
                 self._connections.add(connection)
-                self._writer = Writer(connection, self._local, self._clock, self._wake)
+                self._writer = Writer(connection, self._local, self._clock, Waker(self.directory).wake)
         return self._writer
-
-    def _wake(self) -> None:
-        """Tell subscribers, in whatever process; nothing but promptness depends on their hearing it."""
-        if self._waker is None:
-            from planforge.kernel.wakeups import Waker
-
-            self._waker = Waker(self.directory)
-        self._waker.wake()
 
     def query(self, statement: str, *values: str | int) -> Iterator[tuple[Any, ...]]:
         """Rows of a read-only statement, for the projections."""

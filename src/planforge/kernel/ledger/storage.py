@@ -22,6 +22,9 @@ later one is refused, never guessed at."""
 
 APPLICATION_ID = 0x504C4647  # "PLFG"
 
+PAGE_BYTES = 2048
+"""A commit writes a page of each table that it touches; most events are far smaller than one."""
+
 BUSY_MILLISECONDS = 30_000
 """How long a writer waits for its turn."""
 
@@ -68,6 +71,7 @@ def make(path: Path) -> None:
     connection = apsw.Connection(str(path))
     connection.set_busy_timeout(BUSY_MILLISECONDS)
     if not number(connection, "SELECT count(*) FROM sqlite_schema"):
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("BEGIN IMMEDIATE")
         connection.execute(TABLES)

@@ -15,6 +15,8 @@ from typing import Literal
 
 import apsw
 
+from planforge.kernel.ledger.storage import PAGE_BYTES
+
 HEADER = 32
 FRAME_HEADER = 24
 TRIES = 3
@@ -63,8 +65,8 @@ def _checksum(words: bytes, magic: bytes) -> bytes:
 def _guess(content: bytes) -> int:
     """The size of a frame where the header cannot be believed: frames all have the same salt."""
     salt = content[HEADER + 8 : HEADER + 16]
-    for page in (4096, 1024, 2048, 8192, 16384, 32768, 65536, 512):
+    for page in (2048, 4096, 1024, 8192, 16384, 32768, 65536, 512):
         at = HEADER + FRAME_HEADER + page
         if content[at + 8 : at + 16] == salt:
             return FRAME_HEADER + page
-    return FRAME_HEADER + 4096
+    return FRAME_HEADER + PAGE_BYTES

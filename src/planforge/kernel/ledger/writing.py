@@ -93,6 +93,8 @@ class Writer:
     ) -> None:
         self.db = db
         self._execute = db.cursor().execute
+        self._state = db.data_version
+        """The state of the file, as SQLite numbers it: another one whenever anybody has written."""
         self._local = local
         self._now = now
         self._wake = wake
@@ -103,7 +105,7 @@ class Writer:
         self._decider = 0
         """The thread in which something is being decided."""
         self._seen = -1
-        """The state of the file, as SQLite numbers it, that the next ones are known of."""
+        """The state that the next ones are known of."""
         self._seq, self._hash, self._anchored = 0, b"", 0
         self._versions: dict[str, int] = {}
         self._kinds: dict[type[Event], _Kind] = {}
@@ -134,10 +136,18 @@ class Writer:
         if self._decider == threading.get_ident():
             raise RuntimeError("whoever decides what to append must return it, and not append it")
         if self._turn.acquire(False) or self._wait(request):
-            self._lead(request)
+            self._lead([request])
         if request.error is not None:
             raise request.error
         return request.recorded
+
+    def submit_all(self, requests: list[Request]) -> None:
+        """Have requests of others committed together; each is told what became of it."""
+        while requests:
+            if self._turn.acquire(False) or self._wait(requests[0]):
+                return self._lead(requests)
+            requests = requests[1:]  # another thread has settled the first
+        return None
 
     def alone(self, work: Callable[[apsw.Connection], None]) -> None:
         """Do something in a transaction that nothing else is part of."""
@@ -180,17 +190,17 @@ class Writer:
             raise
         return request.leads
 
-    def _lead(self, own: Request) -> None:
+    def _lead(self, own: list[Request]) -> None:
         """Commit for this thread and for those who wait."""
-        group = [own]
+        others: list[Request] = []
         try:
-            while self._waiting and not own.alone and not self._waiting[0].alone:
-                group.append(self._waiting.popleft())
-            self._settle(group)
+            while self._waiting and not own[0].alone and not self._waiting[0].alone:
+                others.append(self._waiting.popleft())
+            self._settle(own + others)
         finally:
             # Those who are not settled had a leader that was interrupted, and wait for another.
-            self._waiting.extendleft(other for other in reversed(group[1:]) if not other.settled)
-            for other in group[1:]:
+            self._waiting.extendleft(other for other in reversed(others) if not other.settled)
+            for other in others:
                 if other.settled:
                     other.gate.release()
             self._pass_on()
@@ -244,15 +254,14 @@ class Writer:
         if self._closed:
             raise LedgerUnwritable("the ledger is closed")
         self._execute("BEGIN IMMEDIATE")
-        # The number changes whenever anybody has written. If it has not, what is remembered still holds.
-        if self.db.data_version() != self._seen or len(self._versions) > REMEMBERED:
+        if self._state() != self._seen or len(self._versions) > REMEMBERED:
             self._look_at_the_end()
 
     def _end(self) -> None:
         if self._seq - self._anchored >= ANCHORED:
             self._anchor()
         self._execute("COMMIT")
-        self._seen = self.db.data_version()
+        self._seen = self._state()
 
     def _undo(self, error: BaseException) -> NoReturn:
         """Leave the ledger as it was, and raise what stands in the way."""
@@ -338,10 +347,11 @@ class Writer:
     def _time(self) -> str:
         if self._now is not None:
             return self._now().astimezone(UTC).isoformat(timespec="microseconds")
-        second, rest = divmod(time.time_ns(), 1_000_000_000)
-        if second != self._second:  # most events fall into the same second as the one before
-            self._second, self._date = second, datetime.fromtimestamp(second, UTC).isoformat()[:-6]
-        return f"{self._date}.{rest // 1000:06d}+00:00"
+        now = time.time_ns() // 1000
+        if now // 1_000_000 != self._second:  # most events fall into the same second as the one before
+            self._second = now // 1_000_000
+            self._date = datetime.fromtimestamp(self._second, UTC).isoformat()[:-6]
+        return f"{self._date}.{str(now)[-6:]}+00:00"
 
     def _look_at_the_end(self) -> None:
         self._seq, self._hash = 0, b""
