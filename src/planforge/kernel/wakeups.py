@@ -1,12 +1,13 @@
 """
 How a writer wakes those who wait for events, in whatever process they are.
 
-Whoever waits has an `Ear`: a datagram socket in a directory that belongs to the
-ledger and to this user alone. After a commit the writer sends a byte to each and
-waits for none: an ear that is full will be emptied anyway, one whose owner died is
-removed. While there are no ears it looks for them now and then only, so whoever opens
-one looks at the ledger itself until it is sure to be called. A byte may be lost; so may all of them, where sockets cannot be made.
-Nothing but promptness depends on it, because everybody also looks now and then.
+Whoever waits has an `Ear`: a datagram socket in a directory that belongs to the ledger
+and to this user alone. After a commit the writer sends a byte to each and waits for
+none: an ear that is full will be emptied anyway, one whose owner died is removed. While
+there are no ears it looks for them now and then only, so whoever opens one looks at the
+ledger itself until it is sure to be called. A byte may be lost; so may all of them,
+where sockets cannot be made. Nothing but promptness depends on it, because everybody
+also looks now and then.
 
 The directory is in `$XDG_RUNTIME_DIR`, or among the temporary files, since the path
 of a socket must be short. Its name can be foreseen, so what is found there is used
