@@ -3,16 +3,22 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench docs lock clean
+.PHONY: help demo test test-projects soak check format bench docs lock clean
 
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv/ready ## Play the whole story with the rehearsal agent: no model, no account, no key
 	$(BIN)/planforge demo
 
 test: .venv/ready ## Run all tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-projects: .venv/ready ## Gather evidence on real projects from the package indexes, and compare with their runners
+	$(BIN)/python tools/real_projects.py
+
+soak: .venv/ready ## Ten thousand histories with crashes, none of which may lose a tree (SOAK="--help" for more)
+	PYTHONPATH=tests $(BIN)/python -m soak $(SOAK)
 
 check: .venv/ready ## Formatter, linter, types, import contract
 	$(BIN)/ruff format --check .

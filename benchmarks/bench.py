@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import sizes, startup, steps
+from benchmarks import evidence, sandbox, sizes, startup, steps
 from benchmarks.measuring import HERE, Figure, progress
 
 CACHE = HERE.parent / "build" / "bench"
@@ -101,6 +101,8 @@ PARTS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "ready": lambda quick: sizes.ready(CACHE, quick=quick),
     "cold": lambda quick: sizes.cold(CACHE, quick=quick),
     "startup": lambda quick: startup.figures(quick=quick),
+    "sandbox": lambda quick: sandbox.figures(quick=quick),
+    "evidence": lambda quick: evidence.figures(CACHE, quick=quick),
 }
 
 

@@ -1,6 +1,36 @@
 from __future__ import annotations
 
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
+
+from rehearsals import Rehearsal, copied, rehearsal
 
 # Before anything imports it: tests of several folders do.
 pytest.register_assert_rewrite("kernel.ledger_contract")
+
+
+@pytest.fixture(scope="session")
+def one_plan(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
+    return rehearsal(tmp_path_factory.mktemp("one") / "plan")
+
+
+@pytest.fixture
+def plan(one_plan: Rehearsal, tmp_path: Path) -> Rehearsal:
+    """An approved plan; the run of forging it is `run-001`."""
+    return copied(one_plan, tmp_path / "here")
+
+
+@pytest.fixture
+def running() -> Iterator[list[subprocess.Popen[str]]]:
+    """Processes that do not survive the test."""
+    found: list[subprocess.Popen[str]] = []
+    yield found
+    for process in found:
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+        process.communicate()

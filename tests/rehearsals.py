@@ -74,14 +74,14 @@ def rehearsal(place: Path, plans: int = 1) -> Rehearsal:
         forged = planforge("forge", story.REQUEST, cwd=root)
         assert forged.returncode == 0, forged.stderr
         assert planforge("plan", "approve", str(number), cwd=root).returncode == 0
-    return Rehearsal(root, place / "rehearsal.json")
+    return Rehearsal(root, place / "rehearsal" / "script.json")
 
 
 def copied(original: Rehearsal, place: Path) -> Rehearsal:
     """The same at another place."""
-    before = original.script.parent
+    before = original.root.parent
     shutil.copytree(before, place, dirs_exist_ok=True)
-    copy = Rehearsal(place / original.root.name, place / original.script.name)
+    copy = Rehearsal(place / original.root.name, place / original.script.relative_to(before))
     settings = copy.root / "planforge.toml"
     settings.write_text(settings.read_text().replace(str(before), str(place)))
     return copy

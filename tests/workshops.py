@@ -18,6 +18,7 @@ def workshop(place: Path) -> Path:
         story.FILES["planforge.toml"].replace("${root}/.planforge/rehearsal", str(place / "rehearsal"))
     )
     commit(root, {}, "settings")
-    (place / "rehearsal.json").write_text(story.script(0))
+    (place / "rehearsal").mkdir()
+    (place / "rehearsal" / "script.json").write_text(story.script(0))
     assert planforge("init", cwd=root).returncode == 0
     return root

@@ -79,6 +79,10 @@ class World:
         self.fences = 0
         self.lost: set[int] = set()
         """Fences whose lease is gone when something is to land under them."""
+        self.inspections: list[effects.Inspection] = []
+        """What is seen of each change, in turn; then nothing."""
+        self.decisions: list[effects.Decision] = []
+        """What a person says about protected changes, in turn; then yes."""
         self.full = 0
         """How many answers of developers are cut off because their context is full."""
 
@@ -163,6 +167,15 @@ class World:
     def on_RunCheck(self, effect: effects.RunCheck) -> object:  # noqa: N802
         outcome = self.outcomes.pop(0) if self.outcomes else Outcome.PASS
         return evidence(outcome, tree=effect.tree)
+
+    def on_Inspect(self, effect: effects.Inspect) -> object:  # noqa: N802
+        del effect
+        return self.inspections.pop(0) if self.inspections else effects.Inspection()
+
+    def on_PassGate(self, effect: effects.PassGate) -> object:  # noqa: N802
+        del effect
+        yes = effects.Decision(approved=True, actor="ada", reason="")
+        return self.decisions.pop(0) if self.decisions else yes
 
     def on_ClaimLease(self, effect: effects.ClaimLease) -> object:  # noqa: N802
         self.fences += 1

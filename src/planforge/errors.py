@@ -30,6 +30,7 @@ Everything Planforge can say no with, and the exit code each no has.
         ├── GitFailed                     git refused
         ├── PlanEdited                    the plan on disk is not the one we wrote
         ├── LeaseLost                     the lease of a change was gone before it could land
+        ├── SecretFound                   a change holds a secret, so nothing of it is committed
         └── PerformerFailed               what a flow sees of any of these, live or replayed
 
 A message is one line with code in backticks. A hint, if any, is the next command to type.
@@ -185,6 +186,10 @@ class PlanEdited(CannotPerform):
 
 class LeaseLost(CannotPerform):
     """What was made under a lease cannot land, because somebody else may have the files by now."""
+
+
+class SecretFound(CannotPerform):
+    """Something that must not be in any commit was about to be committed."""
 
 
 class PerformerFailed(CannotPerform):

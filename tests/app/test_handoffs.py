@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ from planforge.kernel.events import (
 )
 from planforge.kernel.payloads import unpack
 from programs import document, planforge
-from rehearsals import Actions, Rehearsal, copied, eventually, rehearsal
+from rehearsals import Actions, Rehearsal, copied, eventually
 from repositories import git
 
 SECRET = "I have only written the tests so far."
@@ -30,27 +29,6 @@ TEST: Actions = [{"write": {"path": "tests/test_frequency.py", "text": story.FRE
 CODE: Actions = [{"write": {"path": "wordcount/frequency.py", "text": story.FREQUENCY}}]
 FULL: Actions = [{"say": SECRET}, {"context": 100_000}, {"hang": True}]
 FIRST = ("Role: developer", "Step: phase-1", "Attempt: 1")
-
-
-@pytest.fixture(scope="module")
-def one_plan(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
-    return rehearsal(tmp_path_factory.mktemp("one") / "plan")
-
-
-@pytest.fixture
-def plan(one_plan: Rehearsal, tmp_path: Path) -> Rehearsal:
-    """An approved plan; the run of forging it is `run-001`."""
-    return copied(one_plan, tmp_path / "here")
-
-
-@pytest.fixture
-def running() -> Iterator[list[subprocess.Popen[str]]]:
-    """Processes that do not survive the test."""
-    found: list[subprocess.Popen[str]] = []
-    yield found
-    for process in found:
-        process.kill()
-        process.communicate()
 
 
 def half_and_half(plan: Rehearsal) -> None:
@@ -118,7 +96,8 @@ def test_the_successor_is_told_what_is_on_record_and_not_what_the_agent_before_i
 def test_an_agent_that_says_nothing_of_its_context_is_counted_by_what_it_was_told_and_said(
     plan: Rehearsal,
 ) -> None:
-    plan.settings("[agents.profiles.rehearsal]\nhandoff_tokens = 1500\n")
+    settings, table = plan.root / "planforge.toml", "[agents.profiles.rehearsal]\n"
+    settings.write_text(settings.read_text().replace(table, f"{table}handoff_tokens = 1500\n"))
     plan.scene(*FIRST, do=[*TEST, {"flood": 8000}, {"hang": True}])
     plan.scene(*FIRST, "Turn: 2", do=[*CODE, {"say": "The rest is in."}])
     process = planforge("plan", "run", "1", cwd=plan.root)
@@ -203,4 +182,4 @@ def test_a_run_that_is_killed_in_a_handover_loses_none_of_the_work(
 
 
 def journal(plan: Rehearsal) -> Path:
-    return plan.script.with_suffix(".jsonl")
+    return plan.script.with_name("journal.jsonl")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -60,8 +61,39 @@ def test_a_repository_without_the_commit_is_said(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet", "r")
     found = asyncio.run(rerun(proof(FAILED), tmp_path / "r"))
     assert [again.agrees for again in found] == [False]
-    assert "git rev-parse" in found[0].found
+    assert "there is no tree" in found[0].found
 
 
 def test_a_forge_has_no_checks_to_run() -> None:
     assert asyncio.run(rerun(proof("forge-stopped-by-its-cap"))) == []
+
+
+def in_parts(forgery: Forgery, attached: bool = True) -> None:
+    """Give the evidence of a run a build beside its tests, as if both had been run."""
+    row = forgery.find("VerifyFailed")
+    seen = body(row)["evidence"]
+    tests = {"name": "tests", "report": "unittest", "command": seen["command"]}
+    parts = []
+    for check in ({"name": "build", "report": "none", "command": ["true"]}, tests):
+        name = check.pop("name")
+        own = {key: seen[key] for key in ("outcome", "reason", "exit_code", "counts", "failing", "output")}
+        if name == "build":
+            own = {"outcome": "pass", "reason": "it ended with 0", "exit_code": 0}
+        kept = [{"name": "check", "object": forgery.keep(json.dumps(check).encode())}] if attached else []
+        parts.append({"name": name, "command": check["command"], "attached": kept} | own)
+    forgery.change(row, evidence=seen | {"parts": parts})
+
+
+def test_every_part_of_evidence_is_run_again_as_its_own_check_says() -> None:
+    found = asyncio.run(rerun(unpack(forged(FAILED, in_parts).data())[0]))
+    assert [(again.agrees, again.found) for again in found] == [
+        (True, "fail: 4 passed, 2 failed, 0 skipped of 6")
+    ]
+
+
+def test_a_part_that_does_not_say_how_it_was_checked_cannot_be_run_again() -> None:
+    def unsaid(forgery: Forgery) -> None:
+        in_parts(forgery, attached=False)
+
+    with pytest.raises(InvalidInput, match="does not say how `build` was checked"):
+        asyncio.run(rerun(unpack(forged(FAILED, unsaid).data())[0]))

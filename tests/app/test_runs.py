@@ -48,7 +48,7 @@ def test_a_run_that_another_version_cannot_take_up_has_a_way_on_that_keeps_what_
     plan.scene("Step: phase-2", do=[{"hang": True}])
     process = plan.start("plan", "run", "1")
     running.append(process)
-    journal = plan.script.with_suffix(".jsonl")
+    journal = plan.script.with_name("journal.jsonl")
     calls = 4 + 3  # to forge it, and to come to the second step
     eventually(lambda: journal.read_text().count('"asked"') == calls)
     process.kill()

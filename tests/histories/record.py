@@ -42,7 +42,7 @@ OUTSIDE: list[dict[str, object]] = [
 
 
 def rewrite(place: Path, *scenes: Scene) -> None:
-    path = place / "rehearsal.json"
+    path = place / "rehearsal" / "script.json"
     found = json.loads(path.read_text())["scenes"]
     new = [{"when": when.split("|"), "do": do} for when, do in scenes]
     path.write_text(json.dumps({"name": "changed", "scenes": [*new, *found]}))

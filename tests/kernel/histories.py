@@ -37,6 +37,19 @@ class Clock:
         return self.time
 
 
+class StandingClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def pass_by(self, span: timedelta) -> None:
+        self.time += span
+
+
 PASSED = Evidence(
     check="tests",
     outcome=Outcome.PASS,
@@ -162,6 +175,17 @@ STORY: tuple[tuple[str, Event], ...] = (
         events.AttemptRejected(plan="plan-001", step="phase-2", attempt=1, reason="1 of 7 tests fails"),
     ),
     ("run-002", events.StepStarted(plan="plan-001", step="phase-2", attempt=2, base="ba5e")),
+    (
+        "run-002",
+        events.AttemptInspected(
+            plan="plan-001",
+            step="phase-2",
+            attempt=2,
+            commit="dec0de",
+            findings=(events.RecordedFinding(severity="medium", title="a skip", location="t.py:3"),),
+            protected=("`ci.yml`: a CI file",),
+        ),
+    ),
     ("run-002", events.VerifyOk(plan="plan-001", step="phase-2", attempt=2, evidence=PASSED)),
     (
         "run-002",
@@ -215,6 +239,31 @@ STORY: tuple[tuple[str, Event], ...] = (
     (
         "plan-001",
         events.GateOpened(plan="plan-001", step="phase-3", gate="legal", content="4" * 64, actor="A"),
+    ),
+    (
+        "plan-001",
+        events.GateRaised(
+            plan="plan-001",
+            step="phase-3",
+            attempt=1,
+            gate="protected/phase-3",
+            content="7ree",
+            commit="c0ffee",
+            base="ba5e",
+            reasons=("`ci.yml`: a CI file is changed",),
+            diff="6" * 64,
+        ),
+    ),
+    (
+        "plan-001",
+        events.GateDecided(
+            plan="plan-001",
+            gate="protected/phase-3",
+            content="7ree",
+            approved=True,
+            actor="A <a@b.c>",
+            reason="läuft",
+        ),
     ),
     (
         "plan-001",
@@ -274,6 +323,79 @@ STORY: tuple[tuple[str, Event], ...] = (
     (
         "run-002",
         events.HandoffLoaded(handoff="handoff-001", plan="plan-001", step="phase-3", holder="w5"),
+    ),
+    ("run-003", events.MergeChecked(branch="main", plan="plan-001", onto="ba5e", evidence=PASSED)),
+    (
+        "run-003",
+        events.PlanLanded(
+            plan="plan-001",
+            branch="main",
+            landing="planforge/landed/main",
+            commit="1a4d",
+            tree="7ree",
+            parent="ba5e",
+            merged="dec0de",
+        ),
+    ),
+    (
+        "run-003",
+        events.LandingConflicted(
+            plan="plan-001",
+            branch="main",
+            onto="ba5e",
+            merged="dec0de",
+            conflicts=(
+                events.ConflictedPath(path="ä.py", base="1", ours="2", theirs="3"),
+                events.ConflictedPath(path="gone.py", base="1", theirs="3"),
+            ),
+            archive="refs/planforge/archive/run-003/plan-001.conflict",
+        ),
+    ),
+    (
+        "run-003",
+        events.LandingBroken(
+            plan="plan-001",
+            branch="main",
+            onto="ba5e",
+            merged="dec0de",
+            commit="1a4d",
+            failing=("test_é",),
+            culprit="bad",
+            culprit_plan="plan-002",
+            culprit_step="phase-1",
+            suspects=(),
+            checks=3,
+            reason="since `bad` (plan-002)",
+        ),
+    ),
+    ("run-003", events.PlanHeldBack(plan="plan-001", branch="main", reason="it is built on plan-002")),
+    ("run-003", events.StepReopened(plan="plan-001", step="phase-2", reason="it conflicts in `ä.py`")),
+    (
+        "run-003",
+        events.LandingCaughtUp(branch="main", landing="planforge/landed/main", commit="1a4e", merged="ba5f"),
+    ),
+    (
+        "run-003",
+        events.LandingRestarted(
+            branch="main",
+            landing="planforge/landed/main",
+            was="1a4e",
+            now="ba60",
+            archive="refs/planforge/archive/run-003/landed",
+            reason="it conflicts in `ä.py`",
+        ),
+    ),
+    (
+        "run-003",
+        events.ConflictsForeseen(
+            branch="main",
+            onto="1a4d",
+            conflicts=(events.ForeseenConflict(one="plan-002/phase-1", other="main", paths=("a.py",)),),
+        ),
+    ),
+    (
+        "run-003",
+        events.CheckoutUpdated(branch="main", place="/work/project", was="ba5e", now="1a4d", files=2),
     ),
 )
 """A plan that is forged, approved, carried out with one retry, and stopped by its audit."""

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ import pytest
 
 import planforge
 from kernel.api_work import change, evidence, refute, running, verify, work
+from kernel.histories import StandingClock
 from planforge.errors import (
     BudgetGone,
     InvalidGraph,
@@ -54,26 +55,13 @@ from planforge.kernel.ledger import Ledger
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.time
-
-    def pass_by(self, span: timedelta) -> None:
-        self.time += span
+@pytest.fixture
+def clock() -> StandingClock:
+    return StandingClock()
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def kernel(tmp_path: Path, clock: Clock) -> Iterator[Kernel]:
+def kernel(tmp_path: Path, clock: StandingClock) -> Iterator[Kernel]:
     with Kernel(Ledger.create(tmp_path / ".planforge", clock)) as opened:
         yield opened
         assert list(opened.ledger.faults()) == []
@@ -584,20 +572,20 @@ def test_only_the_change_that_was_proposed_last_can_be_accepted(kernel: Kernel) 
         kernel.step.accept(never, change("b.py", tree="t"), evidence("t"))
 
 
-def expire(kernel: Kernel, clock: Clock, assignment: Assignment) -> None:
+def expire(kernel: Kernel, clock: StandingClock, assignment: Assignment) -> None:
     clock.pass_by(HOUR)
 
 
-def steal(kernel: Kernel, clock: Clock, assignment: Assignment) -> None:
+def steal(kernel: Kernel, clock: StandingClock, assignment: Assignment) -> None:
     clock.pass_by(HOUR)
     kernel.lease.claim("thief", ["a.py"])
 
 
-def force(kernel: Kernel, clock: Clock, assignment: Assignment) -> None:
+def force(kernel: Kernel, clock: StandingClock, assignment: Assignment) -> None:
     leases.force(kernel.ledger, assignment.fence, "ann", "it hangs")
 
 
-def give_away(kernel: Kernel, clock: Clock, assignment: Assignment) -> None:
+def give_away(kernel: Kernel, clock: StandingClock, assignment: Assignment) -> None:
     leases.transfer(kernel.ledger, assignment.fence, "w9", MINUTE)
 
 
@@ -611,7 +599,10 @@ def give_away(kernel: Kernel, clock: Clock, assignment: Assignment) -> None:
     ],
 )
 def test_without_its_lease_a_change_is_refused_and_the_attempt_can_still_be_rejected(
-    kernel: Kernel, clock: Clock, lose: Callable[[Kernel, Clock, Assignment], None], reason: str
+    kernel: Kernel,
+    clock: StandingClock,
+    lose: Callable[[Kernel, StandingClock, Assignment], None],
+    reason: str,
 ) -> None:
     plan_of(kernel, a=["a.py"])
     attempt = verified(kernel, "plan-001/a", holder="w1")
@@ -656,7 +647,7 @@ def test_the_lease_is_looked_at_in_the_transaction_that_records(kernel: Kernel) 
     assert kinds(kernel).count("LeaseReleased") == 1
 
 
-def test_a_renewed_lease_carries_longer(kernel: Kernel, clock: Clock) -> None:
+def test_a_renewed_lease_carries_longer(kernel: Kernel, clock: StandingClock) -> None:
     plan_of(kernel, a=["a.py"])
     attempt = verified(kernel, "plan-001/a")
     clock.pass_by(9 * MINUTE)
@@ -991,7 +982,7 @@ def test_a_check_and_the_cursor_of_whoever_made_it_are_one_transaction(kernel: K
     assert len(checks) == 1
 
 
-def test_leases_alone_can_be_used_without_any_plan(kernel: Kernel, clock: Clock) -> None:
+def test_leases_alone_can_be_used_without_any_plan(kernel: Kernel, clock: StandingClock) -> None:
     lease = kernel.lease.claim("script", ["src/**"])
     assert kernel.graph.file_lease("src/a.py") == kernel.lease.require(lease, ["src/a.py"]) == lease
     assert kernel.lease.renew(lease, HOUR).until > lease.until

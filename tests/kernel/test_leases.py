@@ -6,11 +6,12 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from kernel.histories import StandingClock
 from kernel.ledger_contract import tables
 from planforge.errors import InvalidInput, LeaseHeld, Locked, NotFound, StaleFence, Unleased, WouldDeadlock
 from planforge.kernel import leases
@@ -22,26 +23,13 @@ MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 
 
-class Clock:
-    """A clock that stands still until it is set."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.time
-
-    def pass_by(self, span: timedelta) -> None:
-        self.time += span
+@pytest.fixture
+def clock() -> StandingClock:
+    return StandingClock()
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
+def ledger(tmp_path: Path, clock: StandingClock) -> Iterator[Ledger]:
     opened = Ledger.create(tmp_path / ".planforge", clock)
     yield opened
     opened.close()
@@ -136,7 +124,7 @@ def test_a_fence_is_the_place_of_its_grant_in_the_stream_and_only_rises(ledger: 
 
 
 def test_claiming_more_of_what_one_has_merges_it_into_one_lease_with_a_new_fence(
-    ledger: Ledger, clock: Clock
+    ledger: Ledger, clock: StandingClock
 ) -> None:
     first = claim(ledger, "w1", "src", ttl=HOUR)
     apart = claim(ledger, "w1", "docs")
@@ -149,7 +137,7 @@ def test_claiming_more_of_what_one_has_merges_it_into_one_lease_with_a_new_fence
     leases.require(ledger, merged.fence, ["src/x/y.py", "b.py"], "w1")
 
 
-def test_a_lease_of_ones_own_that_has_run_out_is_not_merged(ledger: Ledger, clock: Clock) -> None:
+def test_a_lease_of_ones_own_that_has_run_out_is_not_merged(ledger: Ledger, clock: StandingClock) -> None:
     claim(ledger, "w1", "a.py", "b.py")
     clock.pass_by(MINUTE)
     assert claim(ledger, "w1", "a.py").paths == ("a.py",)
@@ -178,7 +166,7 @@ def test_a_claim_that_makes_no_sense_is_refused(
 
 
 def test_a_lease_runs_out_at_its_end_and_that_is_recorded_by_who_wants_its_paths(
-    ledger: Ledger, clock: Clock
+    ledger: Ledger, clock: StandingClock
 ) -> None:
     claim(ledger, "w1", "a.py")
     elsewhere = claim(ledger, "w2", "b.py")
@@ -193,7 +181,9 @@ def test_a_lease_runs_out_at_its_end_and_that_is_recorded_by_who_wants_its_paths
     assert [lease.holder for lease in leases.held(ledger)] == ["w3"]
 
 
-def test_a_clock_that_is_set_back_revives_no_lease_and_refusals_say_so(ledger: Ledger, clock: Clock) -> None:
+def test_a_clock_that_is_set_back_revives_no_lease_and_refusals_say_so(
+    ledger: Ledger, clock: StandingClock
+) -> None:
     old = claim(ledger, "w1", "a.py")
     clock.pass_by(2 * MINUTE)
     claim(ledger, "w2", "b.py")
@@ -208,7 +198,7 @@ def test_a_clock_that_is_set_back_revives_no_lease_and_refusals_say_so(ledger: L
 
 
 def test_what_somebody_was_told_has_run_out_stays_so_when_the_clock_is_set_back(
-    ledger: Ledger, clock: Clock
+    ledger: Ledger, clock: StandingClock
 ) -> None:
     lease = claim(ledger, "w1", "a.py")
     clock.pass_by(2 * MINUTE)
@@ -221,7 +211,7 @@ def test_what_somebody_was_told_has_run_out_stays_so_when_the_clock_is_set_back(
     assert kinds(ledger)[-1] == "LeaseExpired"
 
 
-def test_a_refused_claim_records_what_it_found_to_be_over(ledger: Ledger, clock: Clock) -> None:
+def test_a_refused_claim_records_what_it_found_to_be_over(ledger: Ledger, clock: StandingClock) -> None:
     claim(ledger, "w1", "a.py")
     claim(ledger, "w2", "b.py", ttl=HOUR)
     clock.pass_by(MINUTE)
@@ -233,7 +223,7 @@ def test_a_refused_claim_records_what_it_found_to_be_over(ledger: Ledger, clock:
 # Keeping and ending
 
 
-def test_a_renewed_lease_lasts_longer_under_the_same_fence(ledger: Ledger, clock: Clock) -> None:
+def test_a_renewed_lease_lasts_longer_under_the_same_fence(ledger: Ledger, clock: StandingClock) -> None:
     lease = claim(ledger, "w1", "a.py")
     clock.pass_by(MINUTE / 2)
     renewed = leases.renew(ledger, "w1", lease.fence, MINUTE)
@@ -277,7 +267,7 @@ def test_what_is_not_there_cannot_be_taken_away(ledger: Ledger, fence: int) -> N
 
 
 def test_a_lease_passes_to_a_successor_with_all_its_paths_and_a_new_fence(
-    ledger: Ledger, clock: Clock
+    ledger: Ledger, clock: StandingClock
 ) -> None:
     lease = claim(ledger, "w1", "src/**", "a.py")
     clock.pass_by(MINUTE / 2)
@@ -307,23 +297,23 @@ def test_a_refusal_of_many_paths_names_the_first_and_counts_the_rest(ledger: Led
         leases.require(ledger, lease.fence, [f"b/{number}.py" for number in range(9)], "w1")
 
 
-def expire(ledger: Ledger, clock: Clock, lease: Lease) -> None:
+def expire(ledger: Ledger, clock: StandingClock, lease: Lease) -> None:
     clock.pass_by(HOUR)
 
 
-def release(ledger: Ledger, clock: Clock, lease: Lease) -> None:
+def release(ledger: Ledger, clock: StandingClock, lease: Lease) -> None:
     leases.release(ledger, lease.holder, lease.fence, "landed")
 
 
-def take_away(ledger: Ledger, clock: Clock, lease: Lease) -> None:
+def take_away(ledger: Ledger, clock: StandingClock, lease: Lease) -> None:
     leases.force(ledger, lease.fence, "Ada", "it hangs")
 
 
-def pass_on(ledger: Ledger, clock: Clock, lease: Lease) -> None:
+def pass_on(ledger: Ledger, clock: StandingClock, lease: Lease) -> None:
     leases.transfer(ledger, lease.fence, "w2", HOUR)
 
 
-def take_over(ledger: Ledger, clock: Clock, lease: Lease) -> None:
+def take_over(ledger: Ledger, clock: StandingClock, lease: Lease) -> None:
     clock.pass_by(HOUR)
     claim(ledger, "w2", "a.py")
 
@@ -339,7 +329,7 @@ ENDS = [
 
 @pytest.mark.parametrize(("end", "problem"), ENDS, ids=[end.__name__ for end, _ in ENDS])
 def test_a_stale_fence_opens_nothing_and_the_refusal_says_what_became_of_it(
-    ledger: Ledger, clock: Clock, end: Callable[[Ledger, Clock, Lease], None], problem: str
+    ledger: Ledger, clock: StandingClock, end: Callable[[Ledger, StandingClock, Lease], None], problem: str
 ) -> None:
     lease = claim(ledger, "w1", "a.py")
     end(ledger, clock, lease)
@@ -368,7 +358,7 @@ def test_a_fence_is_good_for_its_holder_alone(ledger: Ledger) -> None:
 
 
 def test_what_is_admitted_to_landing_cannot_run_out_before_it_has_landed(
-    ledger: Ledger, clock: Clock
+    ledger: Ledger, clock: StandingClock
 ) -> None:
     lease = claim(ledger, "w1", "a.py")
     clock.pass_by(MINUTE - timedelta(microseconds=1))
@@ -448,7 +438,7 @@ def test_the_place_in_line_is_for_the_paths_that_were_asked_for(ledger: Ledger) 
 
 
 def test_whoever_asks_again_for_the_same_keeps_its_place_and_otherwise_loses_it(
-    ledger: Ledger, clock: Clock
+    ledger: Ledger, clock: StandingClock
 ) -> None:
     claim(ledger, "w1", "a.py", ttl=HOUR)
     line_up(ledger, "w2", "a.py", patience=MINUTE)
@@ -461,7 +451,7 @@ def test_whoever_asks_again_for_the_same_keeps_its_place_and_otherwise_loses_it(
     assert [found.holder for found in leases.waiting(ledger)] == ["w3", "w2"]
 
 
-def test_somebody_whose_patience_is_over_is_in_nobodys_way(ledger: Ledger, clock: Clock) -> None:
+def test_somebody_whose_patience_is_over_is_in_nobodys_way(ledger: Ledger, clock: StandingClock) -> None:
     first = claim(ledger, "w1", "a.py", ttl=HOUR)
     line_up(ledger, "w2", "a.py", "b.py", patience=MINUTE)
     clock.pass_by(MINUTE)
@@ -521,7 +511,7 @@ def test_a_circle_through_the_line_is_found(ledger: Ledger) -> None:
         line_up(ledger, "w1", "b.py")
 
 
-def test_somebody_whose_patience_is_over_closes_no_circle(ledger: Ledger, clock: Clock) -> None:
+def test_somebody_whose_patience_is_over_closes_no_circle(ledger: Ledger, clock: StandingClock) -> None:
     claim(ledger, "w1", "a.py", ttl=HOUR)
     claim(ledger, "w2", "b.py", ttl=HOUR)
     line_up(ledger, "w1", "b.py", patience=MINUTE)
@@ -529,7 +519,7 @@ def test_somebody_whose_patience_is_over_closes_no_circle(ledger: Ledger, clock:
     assert isinstance(line_up(ledger, "w2", "a.py"), Waiting)
 
 
-def test_somebody_whose_lease_has_run_out_closes_no_circle(ledger: Ledger, clock: Clock) -> None:
+def test_somebody_whose_lease_has_run_out_closes_no_circle(ledger: Ledger, clock: StandingClock) -> None:
     claim(ledger, "w1", "a.py", ttl=HOUR)
     claim(ledger, "w2", "b.py")
     line_up(ledger, "w1", "b.py")
@@ -691,7 +681,7 @@ def test_everything_in_the_way_is_named(ledger: Ledger) -> None:
     assert leases.blocking(ledger, "w1", ["a.py"]) == []
 
 
-def test_the_tables_are_folded_anew_to_the_same_rows(ledger: Ledger, clock: Clock) -> None:
+def test_the_tables_are_folded_anew_to_the_same_rows(ledger: Ledger, clock: StandingClock) -> None:
     first = claim(ledger, "w1", "src/**", "a.py")
     line_up(ledger, "w2", "a.py")
     line_up(ledger, "w3", "src/b.py", patience=MINUTE)

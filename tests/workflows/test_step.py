@@ -7,23 +7,30 @@ import pytest
 
 from driven import Driven, driven
 from planforge.documents.phases import Phase, PhaseKind
+from planforge.errors import SecretFound
 from planforge.kernel.effects import (
     ClaimLease,
     CloseWorktree,
     Commit,
+    Decision,
     Effect,
     HandOver,
+    Inspect,
+    Inspection,
     Land,
     Leased,
     OpenWorktree,
+    PassGate,
     ReleaseLease,
     RunAgent,
     RunCheck,
 )
 from planforge.kernel.events import (
+    AttemptInspected,
     AttemptRejected,
     PatchApplied,
     PatchProposed,
+    RecordedFinding,
     StepCompleted,
     StepFailed,
     StepStarted,
@@ -43,6 +50,7 @@ def step(
     files: tuple[str, ...] = FILES["phase-1"],
     leased: bool = True,
     handoffs: int = 2,
+    inspected: bool = True,
 ) -> Driven[StepResult]:
     request = StepRequest(
         plan="plan-007",
@@ -63,6 +71,7 @@ def step(
         attempts=attempts,
         leased=leased,
         handoffs=handoffs,
+        inspected=inspected,
     )
     return driven(implement(request), world)
 
@@ -325,3 +334,90 @@ def test_a_run_from_before_there_were_leases_and_handovers_asks_its_agents_for_t
     (asking,) = asked(step(World(developer=["done"]), leased=False, handoffs=0), RunAgent)
     fields = msgspec.json.decode(encode(asking), type=dict[str, object])
     assert set(fields) == {"role", "access", "worktree", "base", "prompt"}
+
+
+# What is seen of a change
+
+
+def seen(severity: str = "blocking", *protected: str) -> Inspection:
+    finding = RecordedFinding(severity=severity, title="a test was deleted", location="t.py:3")
+    return Inspection(findings=(finding,), protected=protected)
+
+
+def test_a_blocking_finding_refuses_the_attempt_before_anything_of_it_is_run() -> None:
+    world = World(developer=["done"])
+    world.inspections = [seen()]
+    flow = step(world)
+    assert rejections(flow) == ["a test was deleted (t.py:3)"]
+    assert kinds(flow)[:4] == ["StepStarted", "PatchProposed", "AttemptInspected", "AttemptRejected"]
+    names = [type(effect).__name__ for effect in flow.effects]
+    assert names.index("Inspect") < names.index("OpenWorktree", 2) < names.index("RunCheck")
+    assert flow.result.done
+
+
+def test_a_finding_that_does_not_block_is_on_record_and_the_change_lands() -> None:
+    world = World(developer=["done"])
+    world.inspections = [seen("medium")]
+    flow = step(world)
+    assert flow.result.tip == "commit-1"
+    inspected = next(note for note in flow.notes if isinstance(note, AttemptInspected))
+    assert [item.severity for item in inspected.findings] == ["medium"]
+
+
+def test_nothing_seen_is_not_worth_a_fact() -> None:
+    assert not any(isinstance(note, AttemptInspected) for note in step(World(developer=["done"])).notes)
+
+
+def test_a_protected_change_lands_when_a_person_has_said_yes_to_that_tree() -> None:
+    world = World(developer=["done"])
+    world.inspections = [Inspection(protected=("`ci.yml`: a CI file",))]
+    flow = step(world)
+    (gate,) = [effect for effect in flow.effects if isinstance(effect, PassGate)]
+    assert (gate.gate, gate.tree, gate.reasons) == (
+        "protected/phase-1",
+        "tree of commit-1",
+        ("`ci.yml`: a CI file",),
+    )
+    names = [type(effect).__name__ for effect in flow.effects]
+    assert names.index("RunCheck") < names.index("PassGate") < names.index("Land")
+
+
+def test_a_protected_change_that_moves_to_another_commit_needs_another_yes() -> None:
+    world = World(developer=["done"])
+    world.inspections = [Inspection(protected=("`ci.yml`: a CI file",))]
+    world.moves = ["elsewhere"]
+    flow = step(world)
+    assert [effect.tree for effect in flow.effects if isinstance(effect, PassGate)] == [
+        "tree of commit-1",
+        "tree of commit-2",
+    ]
+
+
+def test_a_person_who_says_no_refuses_the_attempt_and_the_next_one_is_told_why() -> None:
+    world = World(developer=["done"])
+    world.inspections = [Inspection(protected=("`ci.yml`: a CI file",))]
+    world.decisions = [Decision(approved=False, actor="ada", reason="leave CI alone")]
+    flow = step(world)
+    assert rejections(flow) == ["ada said no to it: leave CI alone"]
+    assert "leave CI alone" in world.prompts[1][1]
+    landed = [effect.commit for effect in flow.effects if isinstance(effect, Land)]
+    assert landed == ["commit-2"]
+
+
+def test_a_secret_refuses_the_attempt_and_leaves_no_worktree() -> None:
+    class Leaky(World):
+        def on_Commit(self, effect: Commit) -> object:  # noqa: N802
+            return (
+                SecretFound("`a.py:3` holds a secret") if effect.attempt == 1 else super().on_Commit(effect)
+            )
+
+    flow = step(Leaky(developer=["done"]))
+    assert rejections(flow) == ["`a.py:3` holds a secret"]
+    closed = [effect.name for effect in flow.effects if isinstance(effect, CloseWorktree)]
+    assert closed == ["phase-1-1", "phase-1-2"]
+    assert flow.result.done
+
+
+def test_a_run_from_before_there_were_inspections_asks_for_none() -> None:
+    flow = step(World(developer=["done"]), inspected=False)
+    assert not any(isinstance(effect, Inspect) for effect in flow.effects)

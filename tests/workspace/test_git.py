@@ -1,31 +1,19 @@
-"""The hardened git against real repositories, some of which mean harm."""
+"""The hardened git against real repositories; `test_git_attacks` has those that mean harm."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from planforge.errors import GitFailed, NoRepository
-from planforge.workspace import landing
 from planforge.workspace.git import FALLBACK_EMAIL, FALLBACK_NAME, MINIMUM, Git, environment, version
 from planforge.workspace.worktrees import Worktrees
-from repositories import (
-    DATE,
-    EMAIL,
-    NAME,
-    commit,
-    empty_repository,
-    fingerprint,
-    git,
-    repository,
-    trap,
-    write,
-)
+from repositories import DATE, EMAIL, NAME, commit, empty_repository, fingerprint, git, repository, trap
+from workspace.git_journey import exercise
 
 ODD_NAMES = [b"with space", b"with\nnewline", "ünïcode-字".encode(), b"not-utf8-\xff\xfe", b'"quoted\\"']
 
@@ -60,6 +48,29 @@ def test_from_a_linked_worktree_the_files_are_its_own_and_the_repository_is_the_
     git(place, "worktree", "add", "--quiet", "--detach", str(tmp_path / "other"))
     found = Git.find(tmp_path / "other")
     assert (found.top, found.git_dir) == (tmp_path / "other", place / ".git")
+    assert found.own == place / ".git" / "worktrees" / "other"
+
+
+def test_in_a_linked_worktree_head_and_index_are_its_own(place: Path, tmp_path: Path) -> None:
+    git(place, "worktree", "add", "--quiet", "-b", "feature", str(tmp_path / "other"))
+    made = commit(tmp_path / "other", {"feature.py": "x\n"})
+    found = Git.find(tmp_path / "other")
+    assert found.commit_of("HEAD") == made
+    assert found.run("status", "--porcelain", work_tree=found.top).stdout == b""
+    exercise(tmp_path / "other")
+    same = Git(place / ".git" / "worktrees" / "other", tmp_path / "other")
+    assert same.commit_of("HEAD") == made
+    assert same.run("status", "--porcelain", "feature.py", work_tree=same.top).stdout == b""
+
+
+def test_a_repository_that_git_does_not_trust_says_how_to(place: Path) -> None:
+    if os.getuid():
+        pytest.skip("only root can give a directory to somebody else")
+    for path in (place, place / ".git"):
+        os.chown(path, 12345, 12345)
+    with pytest.raises(NoRepository, match="dubious ownership") as caught:
+        Git.find(place)
+    assert "safe.directory" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
@@ -123,116 +134,6 @@ def test_without_git_on_the_path_the_message_is_about_git(place: Path, tmp_path:
 
 def test_the_git_here_is_new_enough() -> None:
     assert version() >= MINIMUM
-
-
-# Programs that a repository names
-
-
-def exercise(place: Path) -> None:
-    """Call everything public that the workspace does with git."""
-    git = Git.find(place)
-    head = git.commit_of("HEAD")
-    assert git.has_commits()
-    git.tree_of(head)
-    git.identity()
-    git.checked_out("refs/heads/main")
-    git.run("status", "--porcelain", work_tree=place)
-    git.line("rev-parse", "HEAD")
-    made = git.commit_tree(git.tree_of(head), [head], "made\n", DATE)
-    git.move_ref("refs/planforge/test", made, None)
-    git.ref("refs/planforge/test")
-    worktrees = Worktrees(git, place / ".planforge", "run-1")
-    worktrees.open("a", head)
-    write(worktrees.path("a"), {"README.md": "theirs\n", "new": "new\n"})
-    first = worktrees.commit("a", head, "theirs\n", "a", DATE)
-    worktrees.open("b", head)
-    write(worktrees.path("b"), {"app.py": "print('bye')\n"})
-    second = worktrees.commit("b", head, "ours\n", "b", DATE)
-    assert not worktrees.rebase(second.commit, first.commit, "c", DATE).conflicts
-    write(worktrees.path("b"), {"README.md": "quite another thing\n"})
-    third = worktrees.commit("b", head, "ours\n", "d", DATE)
-    assert worktrees.rebase(third.commit, first.commit, "e", DATE).conflicts == ("README.md",)
-    worktrees.discard(worktrees.make_fresh(first.commit))
-    worktrees.sweep()
-    landing.open_branch(git, "planforge/x", head)
-    assert landing.land(git, "planforge/x", first.commit, head).landed
-    assert landing.holds(git, "planforge/x", first.commit)
-
-
-def settings(*pairs: tuple[str, str]) -> Callable[[Path, Path], None]:
-    def plant(place: Path, program: Path) -> None:
-        for name, value in pairs:
-            git(place, "config", name, value.format(program=program))
-
-    return plant
-
-
-HOOKS = [
-    *("applypatch-msg", "commit-msg", "fsmonitor-watchman", "post-checkout", "post-commit"),
-    *("post-index-change", "post-merge", "post-rewrite", "pre-auto-gc", "pre-commit"),
-    *("prepare-commit-msg", "pre-push", "pre-rebase", "reference-transaction", "update"),
-]
-
-
-def hooks_in_place(place: Path, program: Path) -> None:
-    for name in HOOKS:
-        (place / ".git" / "hooks" / name).symlink_to(program)
-
-
-def hooks_elsewhere(place: Path, program: Path) -> None:
-    directory = program.parent / "hooks"
-    directory.mkdir()
-    for name in HOOKS:
-        (directory / name).symlink_to(program)
-    git(place, "config", "core.hooksPath", str(directory))
-
-
-def diff_attribute(place: Path, program: Path) -> None:
-    settings(("diff.evil.command", "{program}"), ("diff.evil.textconv", "{program}"))(place, program)
-    (place / ".git" / "info").mkdir(exist_ok=True)
-    (place / ".git" / "info" / "attributes").write_text("* diff=evil\n")
-
-
-PLANTS: dict[str, Callable[[Path, Path], None]] = {
-    "hooks in .git/hooks": hooks_in_place,
-    "core.hooksPath": hooks_elsewhere,
-    "core.fsmonitor": settings(("core.fsmonitor", "{program}"), ("core.fsmonitorHookVersion", "1")),
-    "diff.external": settings(("diff.external", "{program}")),
-    "diff driver": diff_attribute,
-    "alias": settings(
-        *((f"alias.{name}", "!{program}") for name in ("add", "rev-parse", "update-ref", "worktree"))
-    ),
-    "pager and editor": settings(("core.pager", "{program}"), ("core.editor", "{program}")),
-    "signing": settings(
-        ("commit.gpgSign", "true"), ("log.showSignature", "true"), ("gpg.program", "{program}")
-    ),
-    "maintenance": settings(
-        ("gc.auto", "1"), ("alias.gc", "!{program}"), ("alias.maintenance", "!{program}")
-    ),
-}
-
-
-@pytest.mark.parametrize("what", PLANTS)
-def test_a_program_that_the_repository_names_is_never_run(place: Path, tmp_path: Path, what: str) -> None:
-    program, mark = trap(tmp_path)
-    PLANTS[what](place, program)
-    before = fingerprint(place)
-    exercise(place)
-    assert not mark.exists()
-    assert fingerprint(place) == before
-
-
-def test_the_traps_do_spring_for_a_git_that_is_not_hardened(place: Path, tmp_path: Path) -> None:
-    program, mark = trap(tmp_path)
-    hooks_in_place(place, program)
-    commit(place, {}, "walks into it")
-    assert mark.exists()
-    mark.unlink()
-    for name in HOOKS:
-        (place / ".git" / "hooks" / name).unlink()
-    PLANTS["core.fsmonitor"](place, program)
-    git(place, "status")
-    assert mark.exists()
 
 
 # The environment

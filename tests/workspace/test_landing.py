@@ -11,7 +11,7 @@ import pytest
 from planforge.errors import GitFailed
 from planforge.workspace import landing
 from planforge.workspace.git import Git
-from repositories import DATE, fingerprint, git, repository
+from repositories import DATE, commit, fingerprint, git, repository
 
 BRANCH = "planforge/plan-001"
 
@@ -172,3 +172,177 @@ def test_of_two_processes_landing_at_once_exactly_one_lands(place: Path, repo: G
         tip = git(place, "rev-parse", BRANCH)
         assert tip in commits
         assert [answer[1] for answer in said] == [tip, tip]
+
+
+# The person's branch, and the one beside it
+
+BESIDE = "planforge/landed/main"
+
+
+def at(place: Path, branch: str) -> str:
+    return git(place, "rev-parse", f"refs/heads/{branch}")
+
+
+def test_beside_a_branch_that_is_checked_out_one_is_made_at_its_tip(place: Path, repo: Git) -> None:
+    before = fingerprint(place)
+    target = landing.open_target(repo, "main", ())
+    assert (target.landing, target.tip, target.branch_at) == (BESIDE, at(place, "main"), at(place, "main"))
+    assert (target.missing, target.foreign, target.checkout) == (False, "", str(place))
+    assert at(place, BESIDE) == at(place, "main")
+    assert fingerprint(place) == before
+
+
+def test_it_follows_the_branch_as_long_as_nothing_on_it_is_lost(place: Path, repo: Git) -> None:
+    landing.open_target(repo, "main", ())
+    newer = commit(place, {"README.md": "newer\n"})
+    target = landing.open_target(repo, "main", ())
+    assert (target.tip, target.missing) == (newer, False)
+    assert at(place, BESIDE) == newer
+
+
+def test_what_has_landed_beside_it_stays_and_what_the_person_committed_since_is_missing(
+    place: Path, repo: Git
+) -> None:
+    tip = landing.open_target(repo, "main", ()).tip
+    landed = child(repo, tip, "landed")
+    landing.advance(repo, "main", tip, BESIDE, landed, tip)
+    assert not landing.open_target(repo, "main", {landed}).missing
+    newer = commit(place, {"README.md": "newer\n"})
+    target = landing.open_target(repo, "main", {landed})
+    assert (target.tip, target.branch_at, target.missing, target.foreign) == (landed, newer, True, "")
+
+
+def test_a_commit_beside_the_branch_that_nobody_knows_is_named(place: Path, repo: Git) -> None:
+    tip = landing.open_target(repo, "main", ()).tip
+    strange = child(repo, tip, "strange")
+    git(place, "update-ref", f"refs/heads/{BESIDE}", strange)
+    assert landing.open_target(repo, "main", ()).foreign == strange
+
+
+def test_a_branch_that_the_person_set_back_does_not_come_back_by_way_of_what_landed(
+    place: Path, repo: Git
+) -> None:
+    dropped = commit(place, {"README.md": "dropped\n"})
+    landed = child(repo, landing.open_target(repo, "main", ()).tip, "landed")
+    landing.advance(repo, "main", dropped, BESIDE, landed, dropped)
+    git(place, "reset", "--quiet", "--hard", "HEAD~1")
+    assert landing.open_target(repo, "main", {landed}).foreign == dropped
+
+
+def test_a_branch_that_is_checked_out_nowhere_is_moved_itself(place: Path, repo: Git) -> None:
+    git(place, "branch", "release")
+    target = landing.open_target(repo, "release", ())
+    assert (target.landing, target.checkout) == ("release", "")
+    landed = child(repo, target.tip, "landed")
+    assert landing.advance(repo, "release", target.tip, "release", landed, target.tip).landed
+    assert at(place, "release") == landed
+
+
+def test_what_landed_beside_it_reaches_the_branch_when_that_is_checked_out_no_more(
+    place: Path, repo: Git
+) -> None:
+    tip = landing.open_target(repo, "main", ()).tip
+    landed = child(repo, tip, "landed")
+    landing.advance(repo, "main", tip, BESIDE, landed, tip)
+    git(place, "checkout", "--quiet", "-b", "other")
+    target = landing.open_target(repo, "main", {landed})
+    assert (target.landing, target.tip, at(place, "main")) == ("main", landed, landed)
+
+
+def test_finding_the_target_moves_nothing(place: Path, repo: Git) -> None:
+    before = git(place, "for-each-ref")
+    target, move = landing.find_target(repo, "main", ())
+    assert (target.tip, move) == (at(place, "main"), landing.Move(BESIDE, at(place, "main"), None))
+    assert git(place, "for-each-ref") == before
+
+
+@pytest.mark.parametrize("operation", ["rebase", "bisect"])
+def test_a_branch_that_somebody_rebases_or_bisects_is_not_moved_under_their_feet(
+    place: Path, repo: Git, operation: str
+) -> None:
+    first = at(place, "main")
+    commit(place, {"app.py": "two\n"})
+    commit(place, {"app.py": "three\n"})
+    if operation == "bisect":
+        git(place, "bisect", "start", "HEAD", first)
+    else:
+        git(place, "branch", "onto", first)
+        git(place, "checkout", "--quiet", "onto")
+        commit(place, {"app.py": "conflicting\n"})
+        git(place, "checkout", "--quiet", "main")
+        with pytest.raises(AssertionError, match="could not apply"):
+            git(place, "rebase", "--quiet", "onto")
+    target = landing.open_target(repo, "main", ())
+    assert (target.landing, target.checkout) == (BESIDE, str(place))
+
+
+def test_a_branch_checked_out_in_another_worktree_is_not_moved_either(
+    place: Path, repo: Git, tmp_path: Path
+) -> None:
+    git(place, "branch", "release")
+    git(place, "worktree", "add", "--quiet", str(tmp_path / "other place"), "release")
+    target = landing.open_target(repo, "release", ())
+    assert target.landing == "planforge/landed/release"
+    assert target.checkout == str(tmp_path / "other place")
+
+
+def test_a_branch_that_is_checked_out_meanwhile_is_left_where_it_is(place: Path, repo: Git) -> None:
+    git(place, "branch", "release")
+    tip = landing.open_target(repo, "release", ()).tip
+    git(place, "checkout", "--quiet", "release")
+    landed = landing.advance(repo, "release", tip, "release", child(repo, tip, "landed"), tip)
+    assert (landed.landed, at(place, "release")) == (False, tip)
+
+
+def test_nothing_lands_if_the_person_has_committed_meanwhile(place: Path, repo: Git) -> None:
+    tip = landing.open_target(repo, "main", ()).tip
+    commit(place, {"README.md": "newer\n"})
+    landed = landing.advance(repo, "main", tip, BESIDE, child(repo, tip, "landed"), tip)
+    assert (landed.landed, landed.tip, at(place, BESIDE)) == (False, tip, tip)
+
+
+def test_a_landing_asked_for_again_after_a_crash_is_found_done(place: Path, repo: Git) -> None:
+    tip = landing.open_target(repo, "main", ()).tip
+    landed = child(repo, tip, "landed")
+    landing.advance(repo, "main", tip, BESIDE, landed, tip)
+    commit(place, {"README.md": "newer\n"})  # what the person does then is another matter
+    assert landing.advance(repo, "main", tip, BESIDE, landed, tip).landed
+    assert at(place, BESIDE) == landed
+
+
+def test_what_is_not_built_on_the_branch_cannot_land_on_it(place: Path, repo: Git) -> None:
+    tip = landing.open_target(repo, "main", ()).tip
+    sideways = repo.commit_tree(repo.tree_of(tip), [], "a root of its own\n", DATE)
+    with pytest.raises(GitFailed, match="is not built on"):
+        landing.advance(repo, "main", tip, BESIDE, sideways, tip)
+
+
+def test_a_landing_that_begins_again_keeps_what_was_there(place: Path, repo: Git) -> None:
+    tip = landing.open_target(repo, "main", ()).tip
+    landed = child(repo, tip, "landed")
+    landing.advance(repo, "main", tip, BESIDE, landed, tip)
+    restarted = landing.restart(repo, "run-007", BESIDE, landed, tip)
+    assert (restarted.tip, at(place, BESIDE)) == (tip, tip)
+    assert git(place, "rev-parse", restarted.archive) == landed
+    assert landing.restart(repo, "run-007", BESIDE, landed, tip) == restarted
+    with pytest.raises(GitFailed, match="is not a branch of Planforge's"):
+        landing.restart(repo, "run-007", "main", tip, landed)
+
+
+def test_the_branch_beside_is_not_moved_while_somebody_has_it_checked_out(
+    place: Path, repo: Git, tmp_path: Path
+) -> None:
+    tip = landing.open_target(repo, "main", ()).tip
+    git(place, "worktree", "add", "--quiet", str(tmp_path / "other"), BESIDE)
+    with pytest.raises(GitFailed, match=f"`{BESIDE}` is checked out in"):
+        landing.advance(repo, "main", tip, BESIDE, child(repo, tip, "landed"), tip)
+    with pytest.raises(GitFailed, match="is checked out in"):
+        landing.restart(repo, "run-007", BESIDE, tip, tip)
+    commit(place, {"README.md": "newer\n"})
+    with pytest.raises(GitFailed, match="is checked out in"):
+        landing.open_target(repo, "main", ())
+
+
+def test_a_branch_that_is_not_there_is_said_not_to_be(repo: Git) -> None:
+    with pytest.raises(GitFailed, match="there is no branch `nowhere`"):
+        landing.open_target(repo, "nowhere", ())

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from planforge.errors import CannotPerform
 from planforge.workspace import processes
-from planforge.workspace.processes import OUTPUT_LIMIT, PASSED_ON, Ended, Kept, environment
+from planforge.workspace.processes import OUTPUT_LIMIT, PASSED_ON, Ended, Kept, environment, plain
+from planforge.workspace.trees import COOKIE
 
 PATIENCE = 30.0
 """How long a test waits for what must happen at once, so that a slow machine does not fail it."""
@@ -113,7 +114,7 @@ def test_the_environment_is_the_short_list_and_what_is_given(
     monkeypatch.setenv("TZ", "UTC")
     lines = run(["env"], tmp_path, extra={"GIVEN": "yes", "HOME": "/given"}).output.decode().splitlines()
     seen = dict(line.split("=", 1) for line in lines)
-    assert set(seen) <= {*PASSED_ON, "GIVEN"} | {"PWD", "SHLVL", "_"}
+    assert set(seen) <= {*PASSED_ON, "GIVEN", COOKIE} | {"PWD", "SHLVL", "_"}
     assert (seen["GIVEN"], seen["HOME"], seen["TZ"]) == ("yes", "/given", "UTC")
     assert seen["PATH"] == os.environ["PATH"]
     assert "leaked" not in seen.values()
@@ -146,6 +147,29 @@ def test_what_is_kept_is_the_beginning_and_the_end_and_says_how_much_is_missing(
     else:
         gap = f"\n[{len(whole) - 2 * half} bytes left out]\n".encode()
         assert kept.content() == whole[:half] + gap + whole[len(whole) - half :]
+
+
+@pytest.mark.parametrize(
+    ("output", "shown"),
+    [
+        (b"plain\n\tindented\r\n", "plain\n\tindented\n"),
+        (b"\x1b[31mred\x1b[0m \x1b]0;title\x07and \x1b]8;;http://x\x1b\\link\x1b[2J", "red and link"),
+        (b"over\rwritten \x00 \x07 \x08 \xc2\x9b31m", "over written        31m"),
+        ("left\N{RIGHT-TO-LEFT OVERRIDE}right".encode(), "left right"),
+        (b"\xff\xfe", "\N{REPLACEMENT CHARACTER}" * 2),
+        (b"x" * 12, "xxxxxxxxxx [2 characters left out]"),
+        (b"\x1b[" + b"1" * 50, ""),
+    ],
+)
+def test_what_is_shown_is_text_that_moves_no_cursor_in_lines_that_end(output: bytes, shown: str) -> None:
+    assert plain(output, limit=10 if output.startswith(b"x") else 100) == shown
+
+
+def test_one_endless_line_of_anything_is_cut(tmp_path: Path) -> None:
+    ended = run(["head", "-c", "30000000", "/dev/urandom"], tmp_path)
+    assert ended.exit_code == 0
+    assert len(ended.output) <= OUTPUT_LIMIT + 100
+    assert max(map(len, plain(b"y" * 10_000_000).splitlines())) < 2100
 
 
 # Ending
@@ -195,6 +219,37 @@ def test_what_left_the_group_cannot_hold_us_up(
     started = time.monotonic()
     assert run(python(code), tmp_path, seconds=PATIENCE if exit_code == 0 else 2.0).exit_code == exit_code
     assert time.monotonic() - started < PATIENCE
+    assert not any(map(alive, read_pids(noted, 2)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt what is left below it")
+def test_a_daemon_that_forgot_everything_about_us_ends_with_the_program(tmp_path: Path, noted: Path) -> None:
+    daemon = f"{NOTE} os.environ.clear(); {STUBBORN}"
+    code = (
+        f"{NOTE}\nif os.fork() == 0:\n    os.setsid()\n    if os.fork():\n        os._exit(0)\n"
+        f"    os.execve(sys.executable, [sys.executable, '-c', {daemon!r}], {{}})\n"
+        "while len(open('noted').read().split()) < 3: pass"
+    )
+    assert run(python(code), tmp_path).exit_code == 0
+    assert not any(map(alive, read_pids(noted, 3)))
+
+
+def test_a_program_that_says_nothing_is_ended_after_a_while_and_one_that_talks_is_not(tmp_path: Path) -> None:
+    async def both() -> tuple[Ended, Ended]:
+        silent = processes.run(["sh", "-c", "echo one; sleep 600"], cwd=tmp_path, seconds=FOREVER, idle=1.0)
+        slow = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.4; done"
+        talking = processes.run(["sh", "-c", slow], cwd=tmp_path, seconds=PATIENCE, idle=20.0)
+        return await asyncio.gather(silent, talking)
+
+    silent, talking = asyncio.run(both())
+    assert (silent.exit_code, silent.why) == (None, "it printed nothing for 1 s")
+    assert silent.output == b"one\n\n[ended after 1 s without output]\n"
+    assert (talking.exit_code, talking.why) == (0, "")
+
+
+def test_why_a_program_was_ended_is_said_apart_from_what_it_printed(tmp_path: Path) -> None:
+    ended = run(["sleep", "600"], tmp_path, seconds=0.5)
+    assert (ended.exit_code, ended.why) == (None, "it did not end within 0.5 s")
 
 
 def test_a_program_that_closes_its_output_is_still_waited_for(tmp_path: Path) -> None:

@@ -28,6 +28,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     env: dict[str, str] = {}
     inherit: tuple[str, ...] = ()
     """Names of variables of our own environment that the agent gets to see, such as an API key."""
+    reads: tuple[str, ...] = ()
+    """Paths that it needs to see besides programs and the repository; `~` and `${root}` may be used."""
+    writes: tuple[str, ...] = ()
+    """Paths besides its worktree that it may change, such as where it keeps its login and its sessions."""
     handoff_tokens: int = THRESHOLD
     """At how many tokens in its context the agent hands over to another; 0 if it looks after that itself."""
     install: str = ""
@@ -38,19 +42,26 @@ KNOWN: dict[str, Profile] = {
     "claude": Profile(
         command=("claude-agent-acp",),
         inherit=("ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR"),
+        writes=("~/.claude", "~/.claude.json", "${CLAUDE_CONFIG_DIR}"),
         install="npm install -g @agentclientprotocol/claude-agent-acp",
     ),
     "codex": Profile(
         command=("codex-acp",),
         inherit=("OPENAI_API_KEY", "CODEX_HOME"),
+        writes=("~/.codex", "${CODEX_HOME}"),
         install="npm install -g @agentclientprotocol/codex-acp",
     ),
     "gemini": Profile(
         command=("gemini", "--acp"),
         inherit=("GEMINI_API_KEY",),
+        writes=("~/.gemini",),
         install="npm install -g @google/gemini-cli",
     ),
-    "opencode": Profile(command=("opencode", "acp"), install="npm install -g opencode-ai"),
+    "opencode": Profile(
+        command=("opencode", "acp"),
+        writes=("~/.config/opencode", "~/.local/share/opencode", "~/.local/state/opencode"),
+        install="npm install -g opencode-ai",
+    ),
     REHEARSAL: Profile(command=(sys.executable, "-m", "planforge.agents.rehearsal")),
 }
 
@@ -82,9 +93,13 @@ def _completed(name: str, profile: Profile) -> Profile:
     if name not in KNOWN:
         raise InvalidInput(f"agent `{name}` has no `command`")
     known = KNOWN[name]
-    inherit = profile.inherit or known.inherit
     return msgspec.structs.replace(
-        profile, command=known.command, inherit=inherit, install=profile.install or known.install
+        profile,
+        command=known.command,
+        inherit=profile.inherit or known.inherit,
+        reads=profile.reads or known.reads,
+        writes=profile.writes or known.writes,
+        install=profile.install or known.install,
     )
 
 

@@ -9,18 +9,16 @@ over in a clean worktree while what its interrupted predecessor left is kept.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
-from planforge.agents import acp
-from planforge.agents.profiles import Profile, choose
-from planforge.agents.wire import LINE_LIMIT
-from planforge.app import approvals, demo, handoffs, plans
+from planforge.agents.profiles import choose
+from planforge.app import approvals, demo, evidence, gates, handoffs, inspecting, lander, plans, screening
+from planforge.app import landing as landing_runs
 from planforge.app.leasing import Leasing
 from planforge.app.project import Project
 from planforge.app.spending import Spending
+from planforge.app.working import Workroom
 from planforge.errors import AgentFailed, NeedsPerson, PlanEdited
 from planforge.kernel import effects
 from planforge.kernel.driver import Call, Performers
@@ -29,7 +27,7 @@ from planforge.kernel.events import PatchApplied
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.objects import address, write_atomically
 from planforge.workflows.demo import MakeSample
-from planforge.workspace import checks, landing, processes
+from planforge.workspace import landing
 from planforge.workspace.worktrees import Worktrees
 
 
@@ -53,12 +51,16 @@ def performers(
         effects.OpenBranch: worker.open_branch,
         effects.Commit: worker.commit,
         effects.Rebase: worker.rebase,
+        effects.Inspect: worker.inspect,
+        effects.PassGate: worker.pass_gate,
         effects.RunCheck: worker.run_check,
         effects.ClaimLease: worker.leasing.claim,
         effects.ReleaseLease: worker.leasing.release,
         effects.HandOver: worker.hand_over,
         effects.Land: worker.land,
     }
+    if flow in (landing_runs.LAND, landing_runs.UPDATE):
+        table |= lander.performers(project, run)
     if flow == "demo":
         stage = demo.Stage(project)
         table |= {MakeSample: stage.make_sample, effects.AskHuman: stage.approve}
@@ -70,7 +72,8 @@ class Worker:
 
     def __init__(self, project: Project, run: str, plan: str, leasing: Leasing) -> None:
         self._project = project
-        self._worktrees = Worktrees(project.git, project.state, run)
+        self._worktrees = Worktrees(project.git, project.state, run, secret=screening.finder(project, plan))
+        self._room = Workroom(project, self._worktrees)
         self.leasing = leasing
         self._spending = Spending(project, run, plan)
 
@@ -80,41 +83,18 @@ class Worker:
         """Ask the agent that plays the role; one that only reads must leave its worktree as it was."""
         settings = self._project.settings.agents
         name, profile = choose(settings.of(effect.role), settings.profiles)
-        cwd = self._worktrees.path(effect.worktree)
         await self.leasing.hold(effect)
         async with self._spending.on(effect, call) as bill:
-            if call.resumed or not cwd.exists():
-                await asyncio.to_thread(self._worktrees.open, effect.worktree, effect.base)
-            answer = await acp.ask(
-                name,
-                profile,
-                effect,
-                cwd=cwd,
-                seconds=settings.seconds,
-                launch=self._launch,
-                end=processes.end,
-                # Only an agent that another one can follow is stopped before its context is full.
-                threshold=profile.handoff_tokens if effect.turn else 0,
-            )
+            answer = await self._room.ask(name, profile, effect, again=call.resumed, seconds=settings.seconds)
             bill.settle(answer)
         if effect.access is Access.READ:
             await asyncio.to_thread(self._require_unchanged, name, effect)
         return answer
 
-    async def _launch(self, profile: Profile, cwd: Path) -> asyncio.subprocess.Process:
-        pipe = asyncio.subprocess.PIPE
-        extra = {name: os.environ[name] for name in profile.inherit if name in os.environ}
-        extra |= {
-            key: value.replace("${root}", str(self._project.root)) for key, value in profile.env.items()
-        }
-        return await processes.start(
-            profile.command, cwd=cwd, extra=extra, stdin=pipe, stderr=pipe, limit=LINE_LIMIT
-        )
-
     def _require_unchanged(self, name: str, effect: effects.RunAgent) -> None:
         tree = self._worktrees.tree(effect.worktree)
         if tree != self._project.git.tree_of(effect.base):
-            self._worktrees.open(effect.worktree, effect.base)
+            self._room.open(effect.worktree, effect.base)
             raise AgentFailed(f"agent `{name}` changed files although a {effect.role} only reads")
 
     async def ask_human(self, effect: effects.AskHuman, call: Call) -> effects.Reply:
@@ -172,12 +152,12 @@ class Worker:
     async def open_worktree(self, effect: effects.OpenWorktree, call: Call) -> effects.Checkout:
         """Make it, or make it anew."""
         del call
-        return await asyncio.to_thread(self._worktrees.open, effect.name, effect.commit)
+        return await asyncio.to_thread(self._room.open, effect.name, effect.commit)
 
     async def close_worktree(self, effect: effects.CloseWorktree, call: Call) -> None:
         """Remove it; all right if it is gone."""
         del call
-        await asyncio.to_thread(self._worktrees.close, effect.name)
+        await asyncio.to_thread(self._room.close, effect.name)
 
     async def open_branch(self, effect: effects.OpenBranch, call: Call) -> effects.Tip:
         """Make it unless it exists."""
@@ -202,15 +182,20 @@ class Worker:
             self._worktrees.rebase, effect.commit, effect.onto, label, call.intended_at
         )
 
+    async def inspect(self, effect: effects.Inspect, call: Call) -> effects.Inspection:
+        """Look at what the commit changes."""
+        del call
+        return await asyncio.to_thread(inspecting.inspect, self._project, effect)
+
+    async def pass_gate(self, effect: effects.PassGate, call: Call) -> effects.Decision:
+        """What a person decided about this tree; the run waits if nobody has."""
+        return await asyncio.to_thread(gates.passed, self._project, effect, call.run)
+
     async def run_check(self, effect: effects.RunCheck, call: Call) -> Evidence:
         """Run the project's check where nobody has worked."""
         del call
-        checkout = await asyncio.to_thread(self._worktrees.make_fresh, effect.commit)
-        try:
-            check, objects = self._project.settings.check, self._project.ledger.objects
-            return await checks.run(check, checkout, effect.commit, effect.tree, objects)
-        finally:
-            await asyncio.to_thread(self._worktrees.discard, checkout)
+        gathering = await asyncio.to_thread(evidence.gathering, self._project, self._worktrees)
+        return await gathering.on(effect.commit, effect.tree)
 
     async def hand_over(self, effect: effects.HandOver, call: Call) -> effects.Handover:
         """Keep what is in the worktree, and write down from the ledger what the next agent needs to know."""

@@ -14,14 +14,14 @@ from planforge.app.proofs import commits_of, evidence_of, mentioned, references,
 from planforge.errors import GitFailed, LedgerUnreadable
 from planforge.kernel import events
 from planforge.kernel.events import Event, Recorded
-from planforge.kernel.evidence import Counts, Evidence, Outcome
+from planforge.kernel.evidence import TESTS, Counts, Evidence, Outcome
 from planforge.kernel.ledger import Fault
 from planforge.kernel.replay.proof import Proof
 from planforge.kernel.replay.proof_reading import fault
 from planforge.rules.attempts import fault_of_evidence
 from planforge.workspace import packing
-from planforge.workspace.checks import judge
-from planforge.workspace.reports import Tally, read_unittest
+from planforge.workspace.checks import rejudged
+from planforge.workspace.reports import read_unittest
 
 
 def faults(proof: Proof, recorded: Sequence[Recorded]) -> Iterator[Fault]:
@@ -82,12 +82,13 @@ def _evidence(proof: Proof, recorded: Iterable[Recorded]) -> Iterator[Fault]:
             continue
         if isinstance(item.event, events.VerifyOk) is not (fault_of_evidence(seen) is None):
             yield _at(item, f"its evidence says {seen.outcome.value}")
-        tally = Tally(seen.counts, seen.failing) if seen.counts else None
-        judged = judge(seen.exit_code, tally, 0.0).outcome
+        judged = rejudged(seen)
         if seen.outcome is not Outcome.CANNOT_TELL and judged is not seen.outcome:
             numbers = f"exit code and counts say {judged.value}"
             yield _at(item, f"its evidence says {seen.outcome.value}, but its {numbers}")
-        if seen.command in told and _printed(proof, seen) not in (None, seen.counts):
+        tests = seen.part(TESTS)
+        counts = tests.counts if tests else seen.counts
+        if seen.command in told and _printed(proof, seen) not in (None, counts):
             yield _at(item, "its counts are not those that the check printed")
 
 

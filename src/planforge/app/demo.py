@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from planforge.workflows.demo import MakeSample
 
 DIRECTORY = "planforge-demo"
-SCRIPT = "rehearsal.json"
+SCRIPT = "rehearsal/script.json"
 VISITOR = "Demo Visitor (rehearsed)"
 PLAN_FILE = "docs/plans/plan-001-common-words-and-reading-time.md"
 
@@ -35,6 +35,7 @@ def begin(directory: Path | None, *, pace: float) -> tuple[Project, str]:
     place = _new_directory(directory)
     _git_init(place)
     project = Project.create(place)
+    (project.state / SCRIPT).parent.mkdir()
     write_atomically(project.state / SCRIPT, story.script(pace).encode())
     created = PlanCreated(plan="plan-001", title=story.TITLE, request=story.REQUEST, path=PLAN_FILE)
 
@@ -47,6 +48,7 @@ def begin(directory: Path | None, *, pace: float) -> tuple[Project, str]:
             request=story.REQUEST,
             today=today(),
             leased=True,
+            inspected=True,
         )
 
     return project, runs.begin(project, "demo", created.plan, asked, created)

@@ -67,5 +67,6 @@ def _objects(event: Event) -> list[str]:
         elif name == "object" and value:
             found.append(value)
         elif name == "evidence":
-            found.append(value.output)
+            parts = [(part.output, *(item.object for item in part.attached)) for part in value.parts]
+            found += [value.output, *(name for names in parts for name in names if name)]
     return found

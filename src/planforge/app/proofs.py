@@ -18,7 +18,7 @@ import msgspec
 from planforge.errors import GitFailed, InvalidInput, LedgerUnreadable, NotFound
 from planforge.kernel import events
 from planforge.kernel.events import Event, Recorded
-from planforge.kernel.evidence import Evidence
+from planforge.kernel.evidence import TESTS, Evidence
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.ledger.stored import COLUMNS, chain, content, read_event
 from planforge.kernel.objects import write_atomically
@@ -256,7 +256,7 @@ def _checks(project: Project, recorded: Iterable[Recorded]) -> list[CheckCommand
 
 
 def _check(project: Project, command: tuple[str, ...]) -> CheckCommand:
-    check = project.settings.check
+    check = project.settings.check or project.settings.checks.get(TESTS)
     if check is not None and check.command == command:
         report, junit, seconds = check.report.value, check.junit, check.seconds
         return CheckCommand(command=command, report=report, junit=junit, seconds=seconds)

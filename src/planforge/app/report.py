@@ -43,6 +43,9 @@ class Attempt(msgspec.Struct, kw_only=True):
     files: tuple[str, ...] = ()
     commit: str = ""
     tree: str = ""
+    findings: tuple[events.RecordedFinding, ...] = ()
+    protected: tuple[str, ...] = ()
+    """Paths that needed a person."""
     evidence: list[Evidence] = []
     """The checks, in order; a second one is of the tree merged with what landed meanwhile."""
     accepted: bool = False
@@ -207,6 +210,11 @@ class _Teller:
         attempt = self._attempt(event.step, event.attempt)
         attempt.claim, attempt.agent = event.claim, event.agent
         attempt.files, attempt.commit, attempt.tree = event.files, event.commit, event.tree
+
+    @take.register
+    def _(self, event: events.AttemptInspected) -> None:
+        attempt = self._attempt(event.step, event.attempt)
+        attempt.findings, attempt.protected = event.findings, event.protected
 
     @take.register
     def _(self, event: events.VerifyOk) -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 
 from planforge.app.proofs import evidence_of
-from planforge.errors import GitFailed, InvalidInput
+from planforge.errors import GitFailed, InvalidInput, LedgerUnreadable
 from planforge.kernel.events import Recorded
-from planforge.kernel.evidence import Evidence
+from planforge.kernel.evidence import CHECK, Evidence, Part
 from planforge.kernel.objects import Objects
 from planforge.kernel.replay.proof import Proof
 from planforge.workspace import checks, packing
@@ -74,6 +74,7 @@ class _Again:
 
     def __init__(self, proof: Proof, git: Git, directory: Path) -> None:
         self._git = git
+        self._proof = proof
         self._checks = {check.command: check for check in proof.manifest.checks}
         self._worktrees = Worktrees(git, directory / "state", proof.manifest.about.run)
         self._objects = Objects(directory / "objects")
@@ -98,10 +99,24 @@ class _Again:
             raise GitFailed(f"commit `{evidence.commit[:12]}` holds another tree")
         checkout = self._worktrees.make_fresh(evidence.commit)
         try:
-            check = self._check(evidence.command)
-            return await checks.run(check, checkout, evidence.commit, evidence.tree, self._objects)
+            return await self._checked(evidence, checkout)
         finally:
             self._worktrees.discard(checkout)
+
+    async def _checked(self, evidence: Evidence, checkout: Path) -> Evidence:
+        rest = (checkout, evidence.commit, evidence.tree, self._objects)
+        if not evidence.parts:
+            return await checks.run(self._check(evidence.command), *rest)
+        named = {part.name: self._attached(part) for part in evidence.parts}
+        return await checks.run_all(named, *rest, root=self._git.top)
+
+    def _attached(self, part: Part) -> Check:
+        """The check that a part of the evidence came from."""
+        name = part.attachment(CHECK)
+        try:
+            return msgspec.json.decode(self._proof.objects.get(name), type=Check)
+        except (LedgerUnreadable, msgspec.MsgspecError) as error:
+            raise InvalidInput(f"the proof does not say how `{part.name}` was checked") from error
 
     def _check(self, command: tuple[str, ...]) -> Check:
         told = self._checks.get(command)

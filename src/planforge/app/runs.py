@@ -25,6 +25,8 @@ from planforge.kernel.ledger import Write
 from planforge.kernel.locks import held, is_held
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     # Looking at the list of runs must be quick, and needs none of the events.
     from planforge.app.project import Project
     from planforge.kernel.events import Event, Payload, PlanCreated, Recorded, RunStarted
@@ -109,7 +111,8 @@ def drive(project: Project, run: str, observer: Observer) -> Ended:
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         project.ledger.listeners.append(observer)
         try:
-            return asyncio.run(_drive(project, run))
+            with _alone_at_it(project, run):
+                return asyncio.run(_drive(project, run))
         except KeyboardInterrupt:
             raise Interrupted(
                 f"`{run}` was stopped; nothing is lost", f"run `planforge resume {run}`"
@@ -119,6 +122,14 @@ def drive(project: Project, run: str, observer: Observer) -> Ended:
             signal.signal(signal.SIGTERM, before)
 
 
+def _alone_at_it(project: Project, run: str) -> AbstractContextManager[None]:
+    """Whatever the run must have to itself besides itself."""
+    from planforge.app import landing
+
+    started = _started(project, run)
+    return landing.only_lander(project, started.flow, started.subject)
+
+
 async def _drive(project: Project, run: str) -> Ended:
     from planforge.app.compose import performers
     from planforge.app.leasing import Leasing
@@ -126,12 +137,14 @@ async def _drive(project: Project, run: str) -> Ended:
     from planforge.kernel.events import RunEnded, RunParked
     from planforge.kernel.payloads import unpack
     from planforge.workflows.flows import FLOWS
+    from planforge.workspace import processes
     from planforge.workspace.worktrees import Worktrees
 
     started = _started(project, run)
     entry = FLOWS[started.flow]
     request = msgspec.json.decode(unpack(project.ledger, started.request), type=entry.request)
     worktrees = Worktrees(project.git, project.state, run)
+    processes.sweep(project.state)
     worktrees.discard_checks()
     leasing = Leasing(project, run)
     driver = Driver(project.ledger, run, performers(project, run, started.flow, started.subject, leasing))
@@ -159,7 +172,9 @@ async def _drive(project: Project, run: str) -> Ended:
 def _way_on(started: RunStarted) -> str:
     """What to do with a run that cannot be taken up, such as one of another version of Planforge."""
     again = "forge it again"
-    if started.flow != "forge":
+    if started.subject.startswith("refs/"):
+        again = "`planforge land` again: what has landed is kept"
+    elif started.flow != "forge":
         plan = started.subject
         again = f"`planforge plan approve {plan}` and `planforge plan run {plan}`: what has landed is kept"
     return f"end it with `planforge cancel {started.run} --reason TEXT`, then {again}"
@@ -169,6 +184,7 @@ def judge(run: str, result: Result) -> Ended:
     """What a flow's result means for the person who started it."""
     from planforge.workflows.demo import DemoResult
     from planforge.workflows.forge import ForgeResult
+    from planforge.workflows.landing import LandResult, UpdateResult
     from planforge.workflows.plan_run import PlanRunResult
 
     match result:
@@ -178,6 +194,11 @@ def judge(run: str, result: Result) -> Ended:
         case PlanRunResult(done=done, reason=reason, voided=voided):
             exit_code = 0 if done else RefusedByGate.exit_code if voided else 1
             return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
+        case LandResult(done=done, reason=reason, refused=refused):
+            exit_code = 0 if done else RefusedByGate.exit_code if refused else 1
+            return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
+        case UpdateResult(reason=reason):
+            return Ended(run=run, succeeded=True, reason=reason, exit_code=0)
         case DemoResult(ran=PlanRunResult() as ran):
             return judge(run, ran)
         case DemoResult():

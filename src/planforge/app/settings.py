@@ -15,7 +15,14 @@ import msgspec
 from planforge.agents.profiles import Profile
 from planforge.errors import InvalidInput
 from planforge.kernel.events import Amounts
+from planforge.kernel.paths import normalise_all
+from planforge.rules.protection import Protection, SizeSettings
+from planforge.rules.protection.patterns import Patterns
+from planforge.rules.scanning.issues import Waiver, check_waiver
 from planforge.workspace.checks import Check
+from planforge.workspace.preparing import Preparation
+from planforge.workspace.sandbox import Sandboxing
+from planforge.workspace.secrets import SecretSettings
 
 FILE = "planforge.toml"
 
@@ -70,6 +77,31 @@ class RunSettings(_Section, frozen=True, kw_only=True):
     """How many seconds a step waits for files that another one has."""
 
 
+class LandSettings(_Section, frozen=True, kw_only=True):
+    """How finished plans get onto your branch."""
+
+    branch: str = ""
+    """The branch that plans land on; empty is the one that is checked out."""
+    tries: int = 5
+    """How often a plan is merged anew because the branch has moved meanwhile."""
+
+
+class ProtectSettings(Protection, frozen=True, kw_only=True):
+    """Which changes need a person, which are too large, and what is a secret."""
+
+    size: SizeSettings = SizeSettings()
+    secrets: SecretSettings = SecretSettings()
+
+
+class ScanSettings(_Section, frozen=True, kw_only=True):
+    """What `planforge scan` lets pass, and which tests an implementing step may not touch."""
+
+    waivers: tuple[Waiver, ...] = ()
+    """Places that may break a rule, each with a reason and a last day."""
+    pinned: tuple[str, ...] = ()
+    """Paths and globs of acceptance tests."""
+
+
 class Limits(_Section, frozen=True, kw_only=True):
     """What something may cost; what is not named has no limit."""
 
@@ -117,8 +149,17 @@ class Settings(_Section, frozen=True, kw_only=True):
     forge: ForgeSettings = ForgeSettings()
     run: RunSettings = RunSettings()
     budget: BudgetSettings = BudgetSettings()
+    land: LandSettings = LandSettings()
+    protect: ProtectSettings = ProtectSettings()
+    scan: ScanSettings = ScanSettings()
+    workspace: Preparation = Preparation()
+    """What a worktree gets before an agent starts in it, and what is watched while it works."""
+    sandbox: Sandboxing = Sandboxing()
+    """How agents and checks are confined."""
     check: Check | None = None
-    """How a tree is checked; without it no evidence can pass."""
+    """How the tests of a tree are run: the same as `checks.tests`."""
+    checks: dict[str, Check] = {}
+    """How a tree is checked: `build`, `types`, `lint`, `tests`, and others of your own; detected if none."""
 
 
 def read(root: Path) -> Settings:
@@ -140,6 +181,8 @@ def read(root: Path) -> Settings:
         if value > MOST:
             raise InvalidInput(f"`{FILE}` is not right: `{name}` must be at most {MOST}, not {value}")
     _require_money_put_aside(settings.budget)
+    _require_sense(settings.protect)
+    _require_reasons(settings.scan)
     return settings
 
 
@@ -151,10 +194,17 @@ def _numbers(settings: Settings) -> Iterator[tuple[str, float, float]]:
         yield f"run.{name}", getattr(run, name), 1
     for name in ("handoffs", "lease_patience"):
         yield f"run.{name}", getattr(run, name), 0
+    yield "land.tries", settings.land.tries, 1
+    yield "sandbox.memory_mb", settings.sandbox.memory_mb, 0
+    yield "sandbox.processes", settings.sandbox.processes, 10
+    for name, least in (("lines", 1), ("lines_per_file", 0), ("factor", 1), ("refuse", 0)):
+        yield f"protect.size.{name}", getattr(settings.protect.size, name), least
     for name in ("tokens", "money", "minutes"):
         yield f"budget.reserve_{name}", getattr(budget, f"reserve_{name}"), 0
     for name, profile in settings.agents.profiles.items():
         yield f"agents.profiles.{name}.handoff_tokens", profile.handoff_tokens, 0
+    for name, check in settings.checks.items():
+        yield f"checks.{name}.seconds", check.seconds, 0
     for scope, limits in _limits(budget):
         for field in limits.__struct_fields__:
             if (value := getattr(limits, field)) is not None:
@@ -174,3 +224,27 @@ def _require_money_put_aside(budget: BudgetSettings) -> None:
                 f"`{FILE}` is not right: `budget.{name}.money` needs `budget.reserve_money`",
                 "say what an answer costs whose agent does not say so, such as `reserve_money = 0.5`",
             )
+
+
+def _require_sense(protect: ProtectSettings) -> None:
+    for name in ("add", "remove", "replace"):
+        try:
+            Patterns(getattr(protect, name) or ())
+        except InvalidInput as error:
+            problem = f"`{FILE}` is not right: `protect.{name}`: {error.message}"
+            raise InvalidInput(problem, error.hint) from error
+    for item in protect.secrets.allow:
+        if not item.reason.strip() or not item.fingerprint.strip():
+            raise InvalidInput(
+                f"`{FILE}` is not right: `protect.secrets.allow` needs a fingerprint and a reason",
+                "the fingerprint is in the reason why the attempt was refused: `planforge log`",
+            )
+
+
+def _require_reasons(scan: ScanSettings) -> None:
+    try:
+        for waiver in scan.waivers:
+            check_waiver(waiver)
+        normalise_all(scan.pinned)
+    except InvalidInput as error:
+        raise InvalidInput(f"`{FILE}` is not right: `scan`: {error.message}", error.hint) from error

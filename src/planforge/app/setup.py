@@ -8,11 +8,8 @@ import msgspec
 
 from planforge.app.project import Project
 from planforge.errors import LedgerUnreadable
-
-PYTEST = '["python3", "-m", "pytest", "--junitxml=junit.xml"]'
-UNITTEST = (
-    '["python3", "-m", "unittest", "discover", "--start-directory", "tests", "--top-level-directory", "."]'
-)
+from planforge.kernel.evidence import TESTS
+from planforge.workspace.detection import detect
 
 TEMPLATE = """\
 # Settings of Planforge for this repository. What is commented out is the default.
@@ -38,6 +35,32 @@ TEMPLATE = """\
 # lease_seconds = 300      # how long files stay leased after Planforge was last heard of
 # lease_patience = 3600    # how many seconds a step waits for files that another one has
 
+[sandbox]
+# level = "auto"           # bubblewrap, landlock, processes or none; auto takes the firmest that works here
+# network = false          # whether checks may use the network; agents always may
+
+[workspace]
+# setup = []               # a command that installs what the project needs, run in each worktree
+# smoke = []               # a command that must end with 0 before an agent starts
+
+[protect]
+# add = []                 # paths that need a person, besides CI files, dependencies, hooks and the like
+# remove = []              # those that do not after all
+
+[land]
+# branch = ""              # the branch that finished plans land on; empty is the one that is checked out
+# tries = 5                # how often a plan is merged anew because the branch has moved meanwhile
+
+"""
+
+
+CHECKS = """\
+# How a tree is checked; only what passes lands. Without this, checks are detected from the project's files:
+# `planforge evidence --detect` shows which.
+# [checks.tests]
+# command = ["python3", "-m", "pytest", "--junitxml=junit.xml"]
+# report = "junit"         # or text, unittest, go, tap, jest, mocha
+# seconds = 600
 """
 
 
@@ -55,35 +78,12 @@ def initialise(start: Path) -> Initialised:
     """Make the repository that `start` is in ready for Planforge. Files that exist are left alone."""
     project = Project.create(start)
     path = project.root / "planforge.toml"
-    command, report = detect(project.root)
+    tests = detect(project.root).checks.get(TESTS)
     written = not path.exists()
     if written:
         try:
-            path.write_text(TEMPLATE + _check(command, report))
+            path.write_text(TEMPLATE + CHECKS)
         except OSError as error:
             raise LedgerUnreadable(f"cannot write `{path}`: {error.strerror}") from error
+    command = " ".join(tests.command).replace("${root}/", "") if tests else ""
     return Initialised(root=str(project.root), settings=path.name, settings_written=written, check=command)
-
-
-def detect(root: Path) -> tuple[str, str]:
-    """The test command of a project and the kind of report it leaves, if it can be told."""
-    for name in ("pytest.ini", "conftest.py", "tests/conftest.py"):
-        if (root / name).is_file():
-            return PYTEST, "junit"
-    for name in ("pyproject.toml", "setup.cfg", "tox.ini"):
-        path = root / name
-        if path.is_file() and "pytest" in path.read_text(encoding="utf-8", errors="replace"):
-            return PYTEST, "junit"
-    if any((root / "tests").glob("test*.py")):
-        return UNITTEST, "unittest"
-    return "", ""
-
-
-def _check(command: str, report: str) -> str:
-    if command:
-        said = "# How a tree is checked. Only what passes this lands."
-        return f'{said}\n[check]\ncommand = {command}\nreport = "{report}"\n# seconds = 600\n'
-    return (
-        "# How a tree is checked. Only what passes this lands, so nothing can land until it is set.\n"
-        f'# [check]\n# command = {PYTEST}\n# report = "junit"   # or "unittest"\n'
-    )

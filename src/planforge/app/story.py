@@ -38,9 +38,12 @@ report = "unittest"
 [agents]
 default = "rehearsal"
 
+[agents.profiles.rehearsal]
+writes = ["${{root}}/.planforge/rehearsal"]
+
 [agents.profiles.rehearsal.env]
-PLANFORGE_REHEARSAL_SCRIPT = "${{root}}/.planforge/rehearsal.json"
-PLANFORGE_REHEARSAL_JOURNAL = "${{root}}/.planforge/rehearsal.jsonl"
+PLANFORGE_REHEARSAL_SCRIPT = "${{root}}/.planforge/rehearsal/script.json"
+PLANFORGE_REHEARSAL_JOURNAL = "${{root}}/.planforge/rehearsal/journal.jsonl"
 """,
     "wordcount/__init__.py": '"""Counts words."""\n',
     "wordcount/counting.py": '''\

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from planforge.app import approvals, plans, runs
+from planforge.app import approvals, landing, plans, runs
 from planforge.errors import Conflict, InvalidInput, NoRepository, RefusedByGate
 from planforge.kernel.events import PlanCreated
 
@@ -69,6 +69,7 @@ def begin_plan_run(project: Project, name: str, *, parallel: bool, jobs: int | N
         )
     require_agents(project, ROLES_OF_RUN)
     base = head(project)
+    landing.begin_again(project, plan.plan)
     settings = project.settings.run
 
     def asked(run: str) -> PlanRunRequest:
@@ -83,6 +84,7 @@ def begin_plan_run(project: Project, name: str, *, parallel: bool, jobs: int | N
             attempts=settings.attempts,
             max_files=settings.max_files,
             leased=True,
+            inspected=True,
             handoffs=settings.handoffs,
         )
 

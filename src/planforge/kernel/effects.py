@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from planforge.kernel.events import Event
+from planforge.kernel.events import ConflictedPath, Event, ForeseenConflict, RecordedFinding
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.tokens import TokenState
 
@@ -111,6 +111,8 @@ class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """How full its context was, where it was stopped for that."""
     money: int | None = None
     """What it cost in millionths of the currency, as the agent reported it; None is unknown, not nothing."""
+    sandbox: str = ""
+    """How it was confined, really."""
 
 
 class RunAgent(Effect[AgentAnswer], frozen=True, kw_only=True):
@@ -350,6 +352,55 @@ class RunCheck(Effect[Evidence], frozen=True, kw_only=True):
         return self.commit[:12]
 
 
+class Inspection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What can be seen of a change without running it."""
+
+    findings: tuple[RecordedFinding, ...] = ()
+    """What is wrong with it, or may be; a blocking one refuses the attempt."""
+    protected: tuple[str, ...] = ()
+    """Each protected path that it changes, and why that needs a person."""
+
+
+class Inspect(Effect[Inspection], frozen=True, kw_only=True):
+    """Look at what a commit changes: tests, scope, size, paths that need a person."""
+
+    commit: str
+    parent: str
+    files: tuple[str, ...]
+    """What the step may change; nothing is any file."""
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.commit[:12]
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person decided about exact content."""
+
+    approved: bool
+    actor: str
+    reason: str
+
+
+class PassGate(Effect[Decision], frozen=True, kw_only=True):
+    """Have a person decide whether exactly this tree may land; the run waits until somebody has."""
+
+    plan: str
+    step: str
+    attempt: int
+    gate: str
+    commit: str
+    tree: str
+    parent: str
+    reasons: tuple[str, ...]
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.gate
+
+
 class Leased(msgspec.Struct, frozen=True, kw_only=True):
     """The right to change some paths, under a fence that tells it from every other."""
 
@@ -432,3 +483,234 @@ class Land(Effect[Landing], frozen=True, kw_only=True):
     def about(self) -> str:
         """What it is about, in a word."""
         return self.commit[:12]
+
+
+# The landing queue: finished plans on their way to the person's branch
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """The person's branch, and the one that is moved for it."""
+
+    branch: str
+    landing: str
+    """The branch itself; while that is checked out somewhere, one of ours beside it."""
+    tip: str
+    tree: str
+    branch_at: str
+    missing: bool
+    """The person's branch has commits that `landing` does not have."""
+    foreign: str = ""
+    """A commit on `landing` that is neither of our making nor on the branch."""
+    checkout: str = ""
+    """Where the branch is checked out, if it is."""
+
+
+class OpenTarget(Effect[Target], frozen=True, kw_only=True):
+    """Find out where plans land for `branch`; make that branch, or move it forward, where nothing is lost."""
+
+    branch: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.branch
+
+
+class QueuedStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of a finished plan, and the files that it changed."""
+
+    step: str
+    files: tuple[str, ...]
+
+
+class QueuedPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished plan that may land."""
+
+    plan: str
+    title: str
+    branch: str
+    commit: str
+    after: tuple[str, ...]
+    """The plans it is built on that have not landed."""
+    steps: tuple[QueuedStep, ...]
+
+
+class HeldPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan that may not land, and why."""
+
+    plan: str
+    reason: str
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
+    """The plans that are to land on a branch, the next one first."""
+
+    ready: tuple[QueuedPlan, ...]
+    held: tuple[HeldPlan, ...]
+    landed: tuple[str, ...]
+    """Plans that are on it."""
+
+
+class ReadQueue(Effect[Queue], frozen=True, kw_only=True):
+    """Which plans may land on `tip`, in which order."""
+
+    branch: str
+    tip: str
+    plans: tuple[str, ...]
+    """These alone; nothing is all of them."""
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.branch
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """A merge that was made without a work tree."""
+
+    commit: str
+    """With both sides as its parents; where there are conflicts, with those marked in its files."""
+    tree: str
+    clean: bool
+    conflicts: tuple[ConflictedPath, ...] = ()
+    archive: str = ""
+    """The ref that the commit is kept under."""
+
+
+class Merge(Effect[Merged], frozen=True, kw_only=True):
+    """Merge two commits; the result is kept even if it never lands."""
+
+    ours: str
+    theirs: str
+    message: str
+    label: str
+    """The name that the result is kept under."""
+    base: str = ""
+    """What both sides are compared with; empty takes what git finds."""
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.label
+
+
+class AdvanceBranch(Effect[Landing], frozen=True, kw_only=True):
+    """Move `landing` from `expected` to `commit`, if it and the person's branch still are where they were."""
+
+    branch: str
+    branch_at: str
+    landing: str
+    commit: str
+    expected: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.landing
+
+
+class Restarted(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the branch beside the person's is now, and where its former tip is kept."""
+
+    tip: str
+    archive: str
+
+
+class RestartLanding(Effect[Restarted], frozen=True, kw_only=True):
+    """Archive what has landed beside the person's branch, and begin again at that branch."""
+
+    branch: str
+    landing: str
+    expected: str
+    to: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.landing
+
+
+class Commits(msgspec.Struct, frozen=True, kw_only=True):
+    """Commits, the oldest first."""
+
+    commits: tuple[str, ...]
+
+
+class ReadCommits(Effect[Commits], frozen=True, kw_only=True):
+    """What came to `until`, one first parent after the other, that none of `since` has."""
+
+    since: tuple[str, ...]
+    until: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.until[:12]
+
+
+class CommitFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a commit says of itself."""
+
+    parents: tuple[str, ...]
+    subject: str
+    author: str
+    plan: str
+    """The plan that it landed, by its trailers; empty if it does not say."""
+    step: str
+
+
+class ReadCommit(Effect[CommitFacts], frozen=True, kw_only=True):
+    """Who made a commit, and for which plan."""
+
+    commit: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.commit[:12]
+
+
+class Probed(msgspec.Struct, frozen=True, kw_only=True):
+    """What would conflict if it were all to land now."""
+
+    onto: str
+    items: tuple[str, ...]
+    """The work that was looked at: plans, and steps of plans under way."""
+    conflicts: tuple[ForeseenConflict, ...]
+    merges: int
+    """How many pairs touch the same paths and were merged to see."""
+    left_out: int = 0
+    """How many more there were than are looked at in one go."""
+
+
+class Probe(Effect[Probed], frozen=True, kw_only=True):
+    """Merge work that has not landed with `branch`, and each with each, to see what conflicts."""
+
+    branch: str
+    onto: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.branch
+
+
+class CheckoutChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A checkout that was brought up to date."""
+
+    place: str
+    was: str
+    now: str
+    files: int
+
+
+class UpdateCheckout(Effect[CheckoutChange], frozen=True, kw_only=True):
+    """Move `branch` forward to `commit` together with the files of the checkout that is on it."""
+
+    branch: str
+    commit: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.branch

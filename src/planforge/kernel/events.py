@@ -185,6 +185,33 @@ class GateOpened(Event, frozen=True, kw_only=True):
     actor: str
 
 
+class GateRaised(Event, frozen=True, kw_only=True):
+    """A change may not land before a person has looked at exactly this tree."""
+
+    plan: str
+    step: str
+    attempt: int
+    gate: str
+    content: str
+    """The tree that would land; any other tree is another gate."""
+    commit: str
+    base: str
+    reasons: tuple[str, ...]
+    diff: str
+    """What a person is to look at, an object of the ledger, without secrets."""
+
+
+class GateDecided(Event, frozen=True, kw_only=True):
+    """A person said yes or no to exactly this tree."""
+
+    plan: str
+    gate: str
+    content: str
+    approved: bool
+    actor: str
+    reason: str
+
+
 class PlanWritten(Event, frozen=True, kw_only=True):
     """The plan file was drafted or revised."""
 
@@ -295,6 +322,18 @@ class PatchProposed(Event, frozen=True, kw_only=True):
     agent: str
 
 
+class AttemptInspected(Event, frozen=True, kw_only=True):
+    """What was seen of a change before anything of it was run, where there was anything to see."""
+
+    plan: str
+    step: str
+    attempt: int
+    commit: str
+    findings: tuple[RecordedFinding, ...]
+    protected: tuple[str, ...]
+    """Paths that need a person, each with the reason."""
+
+
 class VerifyOk(Event, frozen=True, kw_only=True):
     """Planforge checked the tree and it passed."""
 
@@ -377,6 +416,140 @@ class ArtifactRecorded(Event, frozen=True, kw_only=True):
     name: str
     hash: str
     """The hash of its content, or its address among the objects."""
+
+
+# Landing on the person's branch
+
+
+class ConflictedPath(msgspec.Struct, frozen=True, kw_only=True):
+    """A path that could not be merged, and its three contents in git; empty where a side has none."""
+
+    path: str
+    base: str = ""
+    ours: str = ""
+    """On the branch that it was to land on."""
+    theirs: str = ""
+    """On the plan's branch."""
+
+
+class ForeseenConflict(msgspec.Struct, frozen=True, kw_only=True):
+    """Two pieces of work that cannot both land as they are."""
+
+    one: str
+    other: str
+    paths: tuple[str, ...]
+
+
+class MergeChecked(Event, frozen=True, kw_only=True):
+    """Planforge checked a commit of the landing queue: a merge, or the branch by itself."""
+
+    branch: str
+    plan: str
+    """The plan that was merged; empty for the branch by itself, or with the person's own commits."""
+    onto: str
+    evidence: Evidence
+
+
+class PlanLanded(Event, frozen=True, kw_only=True):
+    """A finished plan is merged, and the merged tree has passed."""
+
+    plan: str
+    branch: str
+    """The person's branch."""
+    landing: str
+    """The branch that was moved: the same, or the one beside it while that is checked out."""
+    commit: str
+    tree: str
+    parent: str
+    merged: str
+    """The tip of the plan's branch."""
+
+
+class LandingConflicted(Event, frozen=True, kw_only=True):
+    """A plan cannot be merged; both sides are kept."""
+
+    plan: str
+    branch: str
+    onto: str
+    merged: str
+    conflicts: tuple[ConflictedPath, ...]
+    archive: str
+    """The ref of a commit with both sides as its parents and the conflicts marked in its files."""
+
+
+class LandingBroken(Event, frozen=True, kw_only=True):
+    """Both sides pass and together they do not, and which commit that comes from, if it can be told."""
+
+    plan: str
+    branch: str
+    onto: str
+    merged: str
+    commit: str
+    """The merge of both."""
+    failing: tuple[str, ...]
+    culprit: str
+    """Empty where it cannot be told."""
+    culprit_plan: str
+    culprit_step: str
+    suspects: tuple[str, ...]
+    """The commits one of which it is, where it cannot be told which."""
+    checks: int
+    reason: str
+
+
+class PlanHeldBack(Event, frozen=True, kw_only=True):
+    """A plan did not land, and why; it was not found wanting and stays as it is."""
+
+    plan: str
+    branch: str
+    reason: str
+
+
+class StepReopened(Event, frozen=True, kw_only=True):
+    """What the step did cannot land as it is; the plan returns to review."""
+
+    plan: str
+    step: str
+    reason: str
+
+
+class LandingCaughtUp(Event, frozen=True, kw_only=True):
+    """The person's own commits were merged with what has landed beside their branch."""
+
+    branch: str
+    landing: str
+    commit: str
+    merged: str
+
+
+class LandingRestarted(Event, frozen=True, kw_only=True):
+    """What had landed beside the branch does not go with it any more: it is archived and queued again."""
+
+    branch: str
+    landing: str
+    was: str
+    now: str
+    archive: str
+    reason: str
+
+
+class ConflictsForeseen(Event, frozen=True, kw_only=True):
+    """Work under way conflicts with what has landed, or with other work, before any of it is to land."""
+
+    branch: str
+    onto: str
+    conflicts: tuple[ForeseenConflict, ...]
+
+
+class CheckoutUpdated(Event, frozen=True, kw_only=True):
+    """The person had what landed brought into their checkout."""
+
+    branch: str
+    place: str
+    """Empty where the branch was checked out nowhere."""
+    was: str
+    now: str
+    files: int
 
 
 # Leases
@@ -536,6 +709,7 @@ AnyEvent = (
     | PlanEnded
     | StepStarted
     | PatchProposed
+    | AttemptInspected
     | VerifyOk
     | VerifyFailed
     | AttemptRejected
@@ -546,6 +720,8 @@ AnyEvent = (
     | RiskRaised
     | RiskSettled
     | GateOpened
+    | GateRaised
+    | GateDecided
     | ArtifactRecorded
     | LeaseGranted
     | LeaseRenewed
@@ -560,6 +736,16 @@ AnyEvent = (
     | BudgetReconciled
     | HandoffEmitted
     | HandoffLoaded
+    | MergeChecked
+    | PlanLanded
+    | LandingConflicted
+    | LandingBroken
+    | PlanHeldBack
+    | StepReopened
+    | LandingCaughtUp
+    | LandingRestarted
+    | ConflictsForeseen
+    | CheckoutUpdated
 )
 
 EVENTS: dict[str, type[Event]] = {event.__name__: event for event in get_args(AnyEvent)}

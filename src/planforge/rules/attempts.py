@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planforge.kernel.effects import Patch
+from planforge.kernel.effects import Inspection, Patch
 from planforge.kernel.evidence import Evidence, Outcome
+from planforge.rules.findings import Severity
 
 
 def fault_of_patch(patch: Patch, allowed: Iterable[str]) -> str | None:
@@ -23,6 +24,14 @@ def fault_of_patch(patch: Patch, allowed: Iterable[str]) -> str | None:
         names = ", ".join(f"`{path}`" for path in outside)
         return f"it changed {names}, which the step does not name"
     return None
+
+
+def fault_of_inspection(inspection: Inspection) -> str | None:
+    """Why what was seen of the change refuses it, or None. Only a blocking finding does."""
+    blocking = [item for item in inspection.findings if item.severity == Severity.BLOCKING]
+    if not blocking:
+        return None
+    return "; ".join(f"{item.title} ({item.location})" if item.location else item.title for item in blocking)
 
 
 def fault_of_evidence(evidence: Evidence) -> str | None:

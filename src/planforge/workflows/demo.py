@@ -32,6 +32,7 @@ class DemoRequest(msgspec.Struct, frozen=True, kw_only=True):
     request: str
     today: str
     leased: bool = False
+    inspected: bool = False
     """False is for runs that were recorded before there were leases."""
 
 
@@ -69,6 +70,7 @@ async def demo(request: DemoRequest) -> DemoResult:
             today=request.today,
             parallel=True,
             leased=request.leased,
+            inspected=request.inspected,
         )
     )
     return DemoResult(forged=forged, ran=ran)

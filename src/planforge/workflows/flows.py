@@ -10,9 +10,17 @@ import msgspec
 from planforge.kernel.effects import Flow
 from planforge.workflows.demo import DemoRequest, DemoResult, demo
 from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
+from planforge.workflows.landing import (
+    LandRequest,
+    LandResult,
+    UpdateRequest,
+    UpdateResult,
+    land,
+    update_checkout,
+)
 from planforge.workflows.plan_run import PlanRunRequest, PlanRunResult, plan_run
 
-Result = ForgeResult | PlanRunResult | DemoResult
+Result = ForgeResult | PlanRunResult | DemoResult | LandResult | UpdateResult
 
 
 class Entry(NamedTuple):
@@ -27,4 +35,6 @@ FLOWS: dict[str, Entry] = {
     "forge": Entry(forge, ForgeRequest, 1),
     "plan_run": Entry(plan_run, PlanRunRequest, 1),
     "demo": Entry(demo, DemoRequest, 1),
+    "land": Entry(land, LandRequest, 1),
+    "update_checkout": Entry(update_checkout, UpdateRequest, 1),
 }

@@ -63,6 +63,8 @@ class PlanRunRequest(msgspec.Struct, frozen=True, kw_only=True):
     leased: bool = False
     """Steps lease their files; False is for runs that were recorded before there were leases."""
     handoffs: int = 0
+    inspected: bool = False
+    """Changes are looked at before they are run; False is for runs that were recorded before that."""
 
 
 class PlanRunResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,6 +174,7 @@ async def _phase(request: PlanRunRequest, text: str, phase: Phase, base: str, no
             attempts=request.attempts,
             leased=request.leased,
             handoffs=request.handoffs,
+            inspected=request.inspected,
         )
         return await implement(step)
     await Note(StepStarted(plan=request.plan, step=phase.id, attempt=1, base=base))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import msgspec
 
 from planforge.documents.phases import Phase
-from planforge.errors import LeaseLost, PerformerFailed
+from planforge.errors import LeaseLost, PerformerFailed, SecretFound
 from planforge.kernel.effects import (
     HANDED_OVER,
     Access,
@@ -22,11 +22,14 @@ from planforge.kernel.effects import (
     CloseWorktree,
     Commit,
     HandOver,
+    Inspect,
+    Inspection,
     Land,
     Landing,
     Leased,
     Note,
     OpenWorktree,
+    PassGate,
     Patch,
     Rebase,
     ReleaseLease,
@@ -34,6 +37,7 @@ from planforge.kernel.effects import (
     RunCheck,
 )
 from planforge.kernel.events import (
+    AttemptInspected,
     AttemptRejected,
     PatchApplied,
     PatchProposed,
@@ -46,8 +50,11 @@ from planforge.kernel.events import (
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.scores import score
 from planforge.kernel.tokens import TokenState
-from planforge.rules.attempts import fault_of_evidence, fault_of_patch
+from planforge.rules.attempts import fault_of_evidence, fault_of_inspection, fault_of_patch
 from planforge.workflows import prompts
+
+PROTECTED = "protected"
+"""The gate of changes that need a person."""
 
 EVERYTHING = ("**",)
 """What a step leases that does not say which files it changes."""
@@ -69,6 +76,8 @@ class StepRequest(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase
     base: str
     attempts: int
+    inspected: bool
+    """Whether changes are looked at before they are run; runs recorded before that do without."""
     leased: bool
     """Whether the step leases its files; runs recorded before there were leases do without."""
     handoffs: int
@@ -146,9 +155,16 @@ async def _attempt(
     if isinstance(answer, _Refused):
         await CloseWorktree(name=worktree)
         return answer, lease
-    patch = await Commit(
+    committing = Commit(
         worktree=worktree, parent=base, message=_message(request, attempt), step=phase.id, attempt=attempt
     )
+    try:
+        patch = await committing
+    except PerformerFailed as error:
+        if error.error != SecretFound.__name__:
+            raise
+        await CloseWorktree(name=worktree)
+        return _Refused(reason=error.message, tip=base), lease
     await CloseWorktree(name=worktree)
     await Note(
         PatchProposed(
@@ -164,10 +180,13 @@ async def _attempt(
     )
     if fault := fault_of_patch(patch, phase.files):
         return _Refused(reason=fault, tip=base), lease
+    inspection = await _inspected(request, attempt, patch)
+    if fault := fault_of_inspection(inspection):
+        return _Refused(reason=fault, tip=base), lease
     evidence = await _verified(request, attempt, patch)
     if fault := fault_of_evidence(evidence):
         return _Refused(reason=fault, tip=base), lease
-    return await _landed(request, attempt, patch, evidence, lease), lease
+    return await _landed(request, attempt, patch, evidence, inspection, lease), lease
 
 
 async def _worked(
@@ -219,6 +238,25 @@ def _handed_over(
     )
 
 
+async def _inspected(request: StepRequest, attempt: int, patch: Patch) -> Inspection:
+    """Look at the change before anything of it is run."""
+    if not request.inspected:
+        return Inspection()
+    inspection = await Inspect(commit=patch.commit, parent=patch.parent, files=request.phase.files)
+    if inspection != Inspection():
+        await Note(
+            AttemptInspected(
+                plan=request.plan,
+                step=request.phase.id,
+                attempt=attempt,
+                commit=patch.commit,
+                findings=inspection.findings,
+                protected=inspection.protected,
+            )
+        )
+    return inspection
+
+
 async def _verified(request: StepRequest, attempt: int, patch: Patch) -> Evidence:
     evidence = await RunCheck(commit=patch.commit, tree=patch.tree)
     event = VerifyFailed if fault_of_evidence(evidence) else VerifyOk
@@ -227,11 +265,20 @@ async def _verified(request: StepRequest, attempt: int, patch: Patch) -> Evidenc
 
 
 async def _landed(
-    request: StepRequest, attempt: int, patch: Patch, evidence: Evidence, lease: Leased | None
+    request: StepRequest,
+    attempt: int,
+    patch: Patch,
+    evidence: Evidence,
+    inspection: Inspection,
+    lease: Leased | None,
 ) -> StepResult | _Refused:
     """Land the patch; where the branch has moved on, move the patch there and check it again first."""
     step = request.phase.id
     for _ in range(LANDING_TRIES):
+        if inspection.protected and (
+            refusal := await _refused_by_person(request, attempt, patch, inspection)
+        ):
+            return _Refused(reason=refusal, tip=patch.parent)
         try:
             landing = await _land(request, patch, lease)
         except PerformerFailed as error:
@@ -250,6 +297,24 @@ async def _landed(
     return _Refused(
         reason=f"`{request.branch}` moved {LANDING_TRIES} times during one landing", tip=patch.parent
     )
+
+
+async def _refused_by_person(
+    request: StepRequest, attempt: int, patch: Patch, inspection: Inspection
+) -> str | None:
+    """Have a person look at a change of protected paths, as exactly the tree that would land."""
+    step = request.phase.id
+    decision = await PassGate(
+        plan=request.plan,
+        step=step,
+        attempt=attempt,
+        gate=f"{PROTECTED}/{step}",
+        commit=patch.commit,
+        tree=patch.tree,
+        parent=patch.parent,
+        reasons=inspection.protected,
+    )
+    return None if decision.approved else f"{decision.actor} said no to it: {decision.reason}"
 
 
 async def _land(request: StepRequest, patch: Patch, lease: Leased | None) -> Landing:

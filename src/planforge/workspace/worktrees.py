@@ -1,9 +1,10 @@
 """
 Worktrees that agents and checks work in, made at an explicit commit and never lost.
 
-A worktree lies in `.planforge/worktrees/<run>/<name>` and is detached, so no branch
-of anybody's moves. What an agent leaves in it is committed to
-`refs/planforge/archive/<run>/…` before the directory goes. The person's own
+A worktree lies in `.planforge/worktrees/<run>/<name>`, on a branch of its own,
+`planforge/work/<run>/<name>`. Before the directory goes, what an agent left in it
+and every commit that it made are kept under `refs/planforge/archive/<run>/…`; what
+git cannot or must not hold goes into `.planforge/quarantine`. The person's own
 checkout is never written to.
 """
 
@@ -11,34 +12,58 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
-from planforge.errors import GitFailed
+import msgspec
+
+from planforge.errors import GitFailed, SecretFound
 from planforge.kernel.effects import Checkout, Patch
 from planforge.kernel.locks import held
+from planforge.kernel.objects import write_atomically
+from planforge.workspace import patches
+from planforge.workspace.archive import ARCHIVE, Archive, free, refs, slug
 from planforge.workspace.git import Git
+from planforge.workspace.keeping import Keeping, Leaving, contents, directories, entries, leftovers
+from planforge.workspace.keeping.contents import Finder
+from planforge.workspace.keeping.leftovers import Opened
+from planforge.workspace.keeping.quarantine import Quarantine
 
-ARCHIVE = "refs/planforge/archive"
+__all__ = ["ARCHIVE", "Worktrees", "changing"]
+
 FRESH = "check-"
-PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv")
+GONE = ".gone-"
 HASH = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
-ODD = re.compile("[^A-Za-z0-9-]+")
-EPOCH = "1970-01-01T00:00:00+00:00"
+TRIES = 5
+
+
+@contextmanager
+def changing(git: Git) -> Iterator[None]:
+    """Hold the lock under which worktrees, and the refs that keep them, change: one for the repository."""
+    with held(git.git_dir / "planforge-worktrees.lock", "a change of worktrees", wait=True):
+        yield
 
 
 class Worktrees:
-    """The worktrees of one run."""
+    """
+    The worktrees of one run.
 
-    def __init__(self, git: Git, state: Path, run: str) -> None:
+    Given a finder of secrets, no file in which it finds one gets into git from a worktree that is
+    put away; `withhold` says so of single files.
+    """
+
+    def __init__(self, git: Git, state: Path, run: str, *, secret: Finder | None = None) -> None:
         self._git = git
-        self._run = run
         self._directory = state / "worktrees" / run
-        self._lock = state / "locks" / "worktrees.lock"
+        self._archive = Archive(git, run)
+        self._quarantine = Quarantine(state, run)
+        self._keeping = Keeping(git, self._archive, self._quarantine, secret)
+        self._secret = secret
+        self.not_kept: list[str] = []
+        """What could not be kept in the archive, and what became of it instead."""
 
     def path(self, name: str) -> Path:
         """Where the worktree `name` is or would be."""
@@ -46,32 +71,66 @@ class Worktrees:
             raise GitFailed(f"`{name}` cannot name a worktree")
         return self._directory / name
 
+    def opened(self, name: str) -> Opened | None:
+        """What was noted when the worktree was made, if the note is to be believed."""
+        with suppress(OSError, UnicodeDecodeError):
+            commit, _, rest = self._beside(name, "base").read_text().partition("\n")
+            if not HASH.fullmatch(commit) or self._git.ref(f"{commit}^{{commit}}") != commit:
+                return None
+            with suppress(msgspec.DecodeError):
+                opened = msgspec.json.decode(rest, type=Opened)
+                if opened.commit == commit and (
+                    not opened.branch or opened.branch.startswith(self._stem(name))
+                ):
+                    return opened
+            return Opened(commit=commit)
+        return None
+
+    def branch(self, name: str) -> str | None:
+        """The branch that the worktree `name` was made on."""
+        opened = self.opened(name)
+        return opened.branch.removeprefix("refs/heads/") or None if opened else None
+
     def open(self, name: str, commit: str) -> Checkout:
         """Make the worktree `name` at `commit`; one that is there already is archived and made anew."""
         commit = self._git.commit_of(commit)
         path = self.path(name)
-        with held(self._lock, "a change of worktrees", wait=True):
-            self._archive(name)
-            self._remove(path)
+        with changing(self._git):
+            gone = self._put_away(name)
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._base(name).write_text(commit)
-            self._add(path, commit)
+            opened = self._begin(name, commit)
+            self._add(path, opened.branch.removeprefix("refs/heads/"))
+            entry = next((found.name for found in entries.at(self._git, path)), "")
+            self._write_note(name, msgspec.structs.replace(opened, entry=entry, ready=True))
+        _remove_all(gone)
         return Checkout(commit=commit, tree=self._git.tree_of(commit))
 
     def close(self, name: str) -> None:
         """Remove the worktree `name`, archiving it first."""
-        path = self.path(name)
-        with held(self._lock, "a change of worktrees", wait=True):
-            self._archive(name)
-            self._remove(path)
-            self._base(name).unlink(missing_ok=True)
+        self.path(name)
+        with changing(self._git):
+            gone = self._put_away(name)
+        _remove_all(gone)
 
     def tree(self, name: str) -> str:
-        """The tree of everything in the worktree that git does not ignore."""
+        """The tree of everything in the worktree that git does not ignore and that is not withheld."""
         path, base = self.path(name), self._base_of(name)
         if base is None or path.is_symlink():
             raise GitFailed(f"`{path}` is not the worktree that was made there")
-        return self._tree(path, base)
+        found: list[object] = []
+
+        def search(path: str, content: bytes) -> Sequence[object]:
+            seen = self._secret(path, content) if self._secret else ()
+            found.extend(seen)
+            return seen
+
+        tree = contents.take(
+            self._git, path, base, withheld=self._withheld(name), secret=search if self._secret else None
+        ).tree
+        if found:
+            shown = ", ".join(map(str, found[:3])) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+            raise SecretFound(f"it holds what looks like a secret: {shown}")
+        return tree
 
     def commit(self, name: str, parent: str, message: str, label: str, at: str) -> Patch:
         """Commit what is in the worktree on top of `parent` and keep it as `label`."""
@@ -80,61 +139,45 @@ class Worktrees:
     def keep(self, tree: str, parent: str, message: str, label: str, at: str) -> Patch:
         """Commit `tree` on top of `parent` and keep it as `label`, whatever becomes of it."""
         commit = self._git.commit_tree(tree, [parent], message, at)
-        self._point(label, commit)
-        files, changed_lines = self.changes(parent, commit)
-        return Patch(commit=commit, tree=tree, parent=parent, files=files, changed_lines=changed_lines)
+        with changing(self._git):
+            self._archive.keep([(label, commit)])
+        return patches.patch(self._git, commit, tree, parent)
 
     def changes(self, old: str, new: str) -> tuple[tuple[str, ...], int]:
         """The paths that differ between two commits, and how many lines were added or removed."""
-        output = self._git.run("diff-tree", "-r", "-z", "--numstat", *PLAIN, old, new).stdout
-        files, lines = [], 0
-        for record in output.split(b"\0"):
-            if record:
-                added, removed, path = record.split(b"\t", 2)
-                lines += sum(int(count) for count in (added, removed) if count != b"-")
-                files.append(path.decode("utf-8", "backslashreplace"))
-        return tuple(sorted(files)), lines
+        return patches.changes(self._git, old, new)
 
     def hashes(self, old: str, new: str) -> tuple[tuple[str, str], ...]:
         """The paths that differ between two commits, each with the hash of its new content, if it has any."""
-        output = self._git.run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", *PLAIN, old, new).stdout
-        parts = output.split(b"\0")
-        found = []
-        for meta, path in zip(parts[::2], parts[1::2], strict=False):
-            hash_ = meta.split()[3].decode()
-            found.append((path.decode("utf-8", "backslashreplace"), hash_.strip("0") and hash_))
-        return tuple(sorted(found))
+        return patches.hashes(self._git, old, new)
 
     def rebase(self, commit: str, onto: str, label: str, at: str) -> Patch:
         """Make the change of `commit` on top of `onto` without any work tree."""
-        process = self._git.run(
-            "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", onto, commit, accept=(0, 1)
+        return patches.rebase(
+            self._git, commit, onto, lambda tree, message: self.keep(tree, onto, message, label, at)
         )
-        tree, *conflicts = (
-            part.decode("utf-8", "backslashreplace") for part in process.stdout.split(b"\0") if part
-        )
-        if process.returncode:
-            parent = self._git.commit_of(f"{commit}^")
-            files, lines = self.changes(parent, commit)
-            kept = self._git.tree_of(commit)
-            return Patch(
-                commit=commit,
-                tree=kept,
-                parent=parent,
-                files=files,
-                changed_lines=lines,
-                conflicts=tuple(conflicts),
-            )
-        _, _, message = self._git.run("cat-file", "commit", commit).stdout.partition(b"\n\n")
-        return self.keep(tree, onto, message.decode("utf-8", "surrogateescape"), label, at)
+
+    def withhold(self, name: str, paths: Sequence[str], why: str) -> None:
+        """
+        Keep files of a worktree out of git from here on; their bytes go into the quarantine.
+
+        Every tree of the worktree has them as they were at its base. Commits of the agent's own that
+        hold them are kept in the quarantine too, not under a ref.
+        """
+        encoded = [os.fsencode(path) for path in paths]
+        with changing(self._git):
+            listed = dict.fromkeys((*self._withheld(name), *encoded))
+            text = msgspec.json.encode([path.decode("utf-8", "surrogateescape") for path in listed])
+            write_atomically(self._beside(name, "withheld"), text)
+            self._quarantine.copy(name, self.path(name), encoded, why)
 
     def make_fresh(self, commit: str) -> Path:
         """A checkout of `commit` that nobody has worked in."""
         self._directory.mkdir(parents=True, exist_ok=True)
         path = Path(tempfile.mkdtemp(prefix=FRESH, dir=self._directory))
         try:
-            with held(self._lock, "a change of worktrees", wait=True):
-                self._add(path, commit)
+            with changing(self._git):
+                self._add(path, commit, "--detach")
         except BaseException:
             self.discard(path)
             raise
@@ -142,137 +185,183 @@ class Worktrees:
 
     def discard(self, checkout: Path) -> None:
         """Remove a checkout that `make_fresh` made; there is nothing of anybody's in it."""
-        with held(self._lock, "a change of worktrees", wait=True):
-            self._remove(checkout)
+        with changing(self._git):
+            gone = self._take_away(checkout)
+        _remove_all(gone)
 
     def discard_checks(self) -> None:
         """Remove the fresh checkouts that a process which died has left."""
-        for path in self._left():
+        for path in self.left():
             if path.name.startswith(FRESH):
                 self.discard(path)
 
     def sweep(self) -> None:
         """Remove every worktree of this run, archiving what agents left in them."""
         self.discard_checks()
-        for path in self._left():
+        for path in self.left():
             if not path.name.startswith(FRESH):
                 self.close(path.name)
+        self._put_away_branches()
+        self.forget()
+
+    def forget(self) -> None:
+        """Remove the directory of this run, if there is nothing of anybody's in it."""
+        for trash in (*self._directory.glob(f"{GONE}*"), *self._directory.glob(".*.part")):
+            _remove_all([trash])
         with suppress(OSError):  # something that is not ours lies there
             self._directory.rmdir()
 
-    def _left(self) -> list[Path]:
+    def left(self) -> list[Path]:
         """The worktrees of this run of which something is left: files, git's entry, or our own."""
         found = {path for path in self._directory.glob("[!.]*") if path.is_dir()}
         found |= {path.with_name(path.name[1:-5]) for path in self._directory.glob(".?*.base")}
         ours = os.fsencode(self._directory.resolve())
-        for _, place in self._entries():
+        for _, place in entries.entries(self._git):
             if os.path.dirname(place) == ours:  # noqa: PTH120  (bytes, which need not be text)
                 found.add(self._directory / os.fsdecode(os.path.basename(place)))  # noqa: PTH119
         return sorted(found)
 
-    def _base(self, name: str) -> Path:
-        return self._directory / f".{name}.base"
+    # Notes beside a worktree
+
+    def _beside(self, name: str, kind: str) -> Path:
+        return self._directory / f".{name}.{kind}"
+
+    def _write_note(self, name: str, opened: Opened) -> None:
+        # The commit in a line of its own, so that it can be read whatever is the matter with the rest.
+        body = msgspec.json.encode(opened)
+        write_atomically(self._beside(name, "base"), opened.commit.encode() + b"\n" + body)
 
     def _base_of(self, name: str) -> str | None:
         """The commit that the worktree `name` was made at, if that can be told."""
-        with suppress(OSError, UnicodeDecodeError):
-            text = self._base(name).read_text()
-            return self._git.ref(f"{text}^{{commit}}") if HASH.fullmatch(text) else None
-        return None
+        opened = self.opened(name)
+        return opened.commit if opened else None
 
-    def _tree(self, directory: Path, base: str | None, *, strict: bool = True) -> str:
-        """
-        The tree of a directory, whatever repositories an agent made in it.
+    def _withheld(self, name: str) -> list[bytes]:
+        with suppress(OSError, msgspec.DecodeError):
+            listed = msgspec.json.decode(self._beside(name, "withheld").read_bytes(), type=list[str])
+            return [os.fsencode(path) for path in listed]
+        return []
 
-        Git would take a repository inside the directory for a submodule, keep nothing of
-        its files, and obey its settings. Its files are files like all others here. What
-        is inside a submodule of the person's own is never looked at.
-        """
-        with self._scratch_index() as index:
-            if base:  # starting from it keeps files that are tracked although they are ignored
-                self._git.run("read-tree", base, index=index)
-            known = self._git.run("ls-files", "--stage", "-z", index=index).stdout.split(b"\0")
-            passed_over = [entry.split(b"\t", 1)[1] for entry in known if entry.startswith(b"160000 ")]
-            listing = ("ls-files", "--others", "--exclude-standard", "-z")
-            others = self._git.run(*listing, work_tree=directory, index=index).stdout.split(b"\0")
-            nested = [entry.removesuffix(b"/") for entry in others if entry.endswith(b"/")]
-            paths = [b".", *(b":(exclude,literal)" + path for path in (*passed_over, *nested))]
-            self._git.run(
-                *("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"),
-                *(() if strict else ("--ignore-errors",)),
-                work_tree=directory,
-                index=index,
-                stdin=b"\0".join(paths),
-                accept=(0,) if strict else (0, 1),
+    def _stem(self, name: str) -> str:
+        return f"{self._archive.work}/{slug(name)}"
+
+    def _own(self, name: str, known: Iterable[str]) -> list[str]:
+        """The branches that were made for the worktree `name`."""
+        stem = self._stem(name)
+        return [ref for ref in known if ref == stem or re.fullmatch(re.escape(stem) + r"\.\d+", ref)]
+
+    # Making
+
+    def _begin(self, name: str, commit: str) -> Opened:
+        """Give the worktree a branch, and see to it that where it begins is never lost."""
+        for _ in range(TRIES):
+            there = refs(self._git)
+            taken = {ref: found for ref, found in there.items() if ref in self._own(name, there)}
+            # A branch of ours that somebody has checked out elsewhere is theirs now.
+            taken |= dict.fromkeys(self._own(name, entries.checked_out(self._git, [])), "elsewhere")
+            branch = free(taken, self._stem(name), commit="")
+            base = free(there, f"{self._archive.bases}/{slug(name)}", commit)
+            opened = Opened(
+                commit=commit,
+                branch=branch,
+                ready=False,
+                at=datetime.now(UTC).isoformat(),
+                refs=leftovers.of_the_person(there),
+                stashes=leftovers.stashes(self._git),
             )
-            for path in map(os.fsdecode, nested):
-                tree = self._tree(directory / path, None, strict=strict)
-                self._git.run("read-tree", f"--prefix={path}/", tree, index=index)
-            return self._git.line("write-tree", index=index)
+            self._write_note(name, opened)
+            if self._archive.change(create={branch: commit} | ({} if base in there else {base: commit})):
+                return opened
+        raise GitFailed(f"cannot make a branch for worktree `{name}`: somebody else keeps taking its name")
 
-    def _archive(self, name: str) -> None:
-        """Keep what is in the worktree, unless a commit that is kept already holds it."""
-        path, base = self.path(name), self._base_of(name)
-        if path.is_symlink() or not path.is_dir():
-            return
-        tree = self._tree(path, base, strict=False)
-        kept = self._git.run("for-each-ref", "--format=%(tree)", f"{ARCHIVE}/{self._run}", "refs/heads")
-        empty = not self._git.run("ls-tree", tree).stdout
-        started = self._git.tree_of(base) if base else tree if empty else None
-        if tree not in (started, *kept.stdout.decode().split()):
-            parents = [base] if base else []
-            commit = self._git.commit_tree(tree, parents, f"left in worktree {name} of {self._run}\n", EPOCH)
-            self._point(f"{ODD.sub('-', name)}.left", commit)
+    def _add(self, path: Path, revision: str, *options: str) -> None:
+        self._git.run("worktree", "add", "--quiet", "--force", *options, str(path), revision)
 
-    def _point(self, label: str, commit: str) -> None:
-        """Keep `commit` under the first name of its own; a name once given is never moved."""
-        for number in range(1, 1000):
-            ref = f"{ARCHIVE}/{self._run}/{label}" + (f".{number}" if number > 1 else "")
-            found = self._git.ref(ref)
-            if found == commit or (found is None and self._git.move_ref(ref, commit, None)):
-                return
-        raise GitFailed(f"no free name to keep `{label}` under")
+    # Putting away
 
-    def _add(self, path: Path, commit: str) -> None:
-        self._git.run("worktree", "add", "--quiet", "--detach", "--force", str(path), commit)
+    def _put_away(self, name: str) -> list[Path]:
+        """Archive the worktree and everything of it, then take it away; what is left to be removed."""
+        path = self.path(name)
+        for _ in range(TRIES):
+            leaving = self._leaving(name)
+            if leaving is None:
+                return []
+            self.not_kept += [said for said in self._keeping.keep(leaving) if said not in self.not_kept]
+            elsewhere = entries.checked_out(self._git, entries.at(self._git, path))
+            gone = self._take_away(path)
+            delete = {ref: leaving.refs[ref] for ref in leaving.own if ref not in elsewhere}
+            if not delete or self._archive.change(create={}, delete=delete):
+                for kind in ("withheld", "base"):
+                    self._beside(name, kind).unlink(missing_ok=True)
+                return gone
+            _remove_all(gone)  # its branch moved meanwhile, so there is something new to keep
+        raise GitFailed(f"somebody keeps working on the branch of worktree `{name}`")
 
-    def _remove(self, path: Path) -> None:
-        # Not `git worktree prune`, which would also forget worktrees of the person's own that are on a
-        # disk not mounted now.
-        ours = os.fsencode(path.parent.resolve() / path.name)
-        for entry, place in self._entries():
-            if place == ours:
-                _remove_directory(entry)
+    def _put_away_branches(self) -> None:
+        """Keep and delete branches of this run that belong to no worktree any more."""
+        with changing(self._git):
+            there = refs(self._git)
+            elsewhere = entries.checked_out(self._git, [])
+            for ref in there:
+                if ref.startswith(f"{self._archive.work}/") and ref not in elsewhere:
+                    name = ref.removeprefix(f"{self._archive.work}/")
+                    leaving = Leaving(
+                        name=name, directories=(), places=(), own=(ref,), opened=None, refs=there
+                    )
+                    self.not_kept += self._keeping.keep(leaving)
+                    self._archive.change(create={}, delete={ref: there[ref]})
+
+    def _leaving(self, name: str) -> Leaving | None:
+        """What there is of a worktree; None if there is nothing."""
+        path, there = self.path(name), refs(self._git)
+        places, own = entries.at(self._git, path), self._own(name, there)
+        noted = self._beside(name, "base").exists()
+        if not (places or own or noted or os.path.lexists(path)):
+            return None
+        opened = self.opened(name)
+        moved = entries.moved(self._git, opened.entry, path) if opened else None
+        if moved and opened:
+            places.append(self._git.git_dir / "worktrees" / opened.entry)
+        return Leaving(
+            name=name,
+            directories=tuple(place for place in (path, moved) if place and _is_directory(place)),
+            places=tuple(places),
+            own=tuple(own),
+            opened=opened,
+            refs=there,
+            withheld=tuple(self._withheld(name)),
+        )
+
+    def _take_away(self, path: Path) -> list[Path]:
+        """
+        Make git forget what lies at `path` and take it out of the way; what is left to be removed.
+
+        A directory gets another name first: of one that is half removed when we die, the rest
+        would look as if an agent had left it so.
+        """
+        gone = []
         if path.is_symlink() or path.is_file():
             path.unlink()
         elif path.exists():
-            _remove_directory(path)
-
-    def _entries(self) -> Iterator[tuple[Path, bytes]]:
-        """What git remembers of worktrees: its own directory for each, and where each lies."""
-        for file in (self._git.git_dir / "worktrees").glob("*/gitdir"):
-            with suppress(OSError):  # the person may remove one of theirs meanwhile
-                yield file.parent, file.read_bytes().removesuffix(b"\n").removesuffix(b"/.git")
-
-    @contextmanager
-    def _scratch_index(self) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(prefix="planforge-index-") as directory:
-            yield Path(directory) / "index"
+            trash = path.with_name(f"{GONE}{os.urandom(8).hex()}")
+            try:
+                path.rename(trash)
+            except OSError:
+                directories.remove(path)
+            else:
+                gone = [trash]
+        for entry in entries.at(self._git, path):
+            directories.remove(entry)
+        return gone
 
 
-def _remove_directory(path: Path) -> None:
-    try:
-        _open_up(path)
-        for parent, names, _ in os.walk(path):
-            for name in names:
-                _open_up(Path(parent, name))
-        shutil.rmtree(path)
-    except OSError as error:
-        raise GitFailed(f"cannot remove `{path}`: {error.strerror or error}") from error
+def _is_directory(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
-def _open_up(directory: Path) -> None:
-    """Take away what would keep us from removing what is in a directory, such as a module cache."""
-    mode = directory.lstat().st_mode
-    if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
-        directory.chmod(stat.S_IRWXU)
+def _remove_all(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            directories.remove(path)
+        else:
+            path.unlink(missing_ok=True)

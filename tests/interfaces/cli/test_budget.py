@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +11,9 @@ import pytest
 from planforge.kernel import leases
 from planforge.kernel.events import BudgetReconciled, BudgetReserved, PatchApplied, RunParked
 from programs import document, planforge
-from rehearsals import Rehearsal, copied, eventually, rehearsal
+from rehearsals import Rehearsal, eventually
 from repositories import git
 from workshops import workshop
-
-
-@pytest.fixture(scope="module")
-def one_plan(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
-    return rehearsal(tmp_path_factory.mktemp("one") / "plan")
-
-
-@pytest.fixture
-def plan(one_plan: Rehearsal, tmp_path: Path) -> Rehearsal:
-    """An approved plan; the run of forging it is `run-001`."""
-    return copied(one_plan, tmp_path / "here")
-
-
-@pytest.fixture
-def running() -> Iterator[list[subprocess.Popen[str]]]:
-    """Processes that do not survive the test."""
-    found: list[subprocess.Popen[str]] = []
-    yield found
-    for process in found:
-        process.kill()
-        process.communicate()
 
 
 def account(plan: Rehearsal, scope: str) -> dict[str, Any]:

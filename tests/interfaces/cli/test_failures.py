@@ -81,7 +81,7 @@ def newer_ledger(place: Path) -> Path:
         (garbage_ledger, "corrupt"),
         (empty_ledger, "not a Planforge ledger"),
         (another_database, "not a Planforge ledger"),
-        (newer_ledger, "has format 99, this Planforge reads format 2"),
+        (newer_ledger, "has format 99, this Planforge reads format 3"),
     ],
 )
 @pytest.mark.parametrize("command", [["status"], ["log"], ["plan", "list"], ["verify"], ["resume"]])
@@ -245,7 +245,7 @@ def test_a_run_that_another_process_drives_is_locked(tmp_path: Path) -> None:
         [*COMMAND, "demo", str(root), "--pace", "30"], env=environment(), stderr=subprocess.DEVNULL
     )
     try:
-        while not (root / ".planforge" / "rehearsal.jsonl").exists():
+        while not (root / ".planforge" / "rehearsal" / "journal.jsonl").exists():
             assert driver.poll() is None
         process = planforge("resume", "run-001", cwd=root)
         assert process.returncode == 7

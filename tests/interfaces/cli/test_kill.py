@@ -72,7 +72,7 @@ def answered(root: Path) -> set[str]:
 
 def asked(root: Path) -> Counter[str]:
     """How often the agent was asked what, by its own journal."""
-    journal = root / ".planforge" / "rehearsal.jsonl"
+    journal = root / ".planforge" / "rehearsal" / "journal.jsonl"
     lines = journal.read_text().splitlines() if journal.exists() else []
     return Counter(item["prompt"] for item in map(json.loads, lines) if item["event"] == "asked")
 
@@ -120,7 +120,7 @@ def test_a_demo_that_is_told_to_stop_says_how_to_go_on(
         text=True,
         preexec_fn=hear_interrupts,  # noqa: PLW1509  (no threads here)
     )
-    while not (root / ".planforge" / "rehearsal.jsonl").exists():
+    while not (root / ".planforge" / "rehearsal" / "journal.jsonl").exists():
         assert process.poll() is None
     process.send_signal(request_to_stop)
     _, said = process.communicate(timeout=30)

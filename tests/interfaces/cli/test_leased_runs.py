@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -50,18 +49,6 @@ def two_plans(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
 def plans(two_plans: Rehearsal, tmp_path: Path) -> Rehearsal:
     """Two approved plans that change the same files; the runs of forging them are `run-001` and `run-002`."""
     return copied(two_plans, tmp_path / "here")
-
-
-@pytest.fixture
-def running() -> Iterator[list[subprocess.Popen[str]]]:
-    """Processes that do not survive the test."""
-    found: list[subprocess.Popen[str]] = []
-    yield found
-    for process in found:
-        if process.poll() is None:
-            process.send_signal(signal.SIGCONT)
-            process.kill()
-        process.communicate()
 
 
 def live_leases_overlap(plans: Rehearsal) -> bool:
@@ -230,7 +217,8 @@ def test_cancelling_a_run_gives_its_leases_back_and_says_why(
 def stopped_at_work(plans: Rehearsal) -> subprocess.Popen[str]:
     """A driver that the system has stopped while its agent was at work."""
     plans.settings("[run]\nlease_seconds = 1\n")
-    at_work, marker = plans.root.parent / "at-work", plans.root.parent / "go"
+    # In the one place besides its worktree that the sandbox lets this agent write to.
+    at_work, marker = plans.script.with_name("at-work"), plans.script.with_name("go")
     wait = f"touch {at_work}; while [ ! -e {marker} ]; do sleep 0.05; done"
     plans.scene("Step: phase-1", "Attempt: 1", do=[{"run": ["sh", "-c", wait]}, *GOOD])
     plans.scene("Step: phase-1", "Attempt: 2", do=GOOD)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from planforge.app import story
 from programs import COMMAND, document, environment, planforge
-from repositories import git, repository, write
+from repositories import commit, git, repository, write
 from workshops import workshop
 
 PLAN = "docs/plans/plan-001-common-words-and-reading-time.md"
@@ -24,7 +25,7 @@ def scenes(path: Path) -> list[dict[str, Any]]:
 
 def rewrite(place: Path, *changes: tuple[str, list[dict[str, object]]]) -> None:
     """Put other actions in the place of the scenes whose first `when` matches."""
-    path = place / "rehearsal.json"
+    path = place / "rehearsal" / "script.json"
     found = scenes(path)
     new = [{"when": [when], "do": do} for when, do in changes]
     path.write_text(json.dumps({"name": "changed", "scenes": [*new, *found]}))
@@ -164,10 +165,10 @@ def test_an_agent_that_keeps_lying_lands_nothing_and_the_exit_code_says_so(tmp_p
 
 def test_a_second_run_keeps_what_the_first_one_landed(tmp_path: Path) -> None:
     root = approved(tmp_path)
-    original = (tmp_path / "rehearsal.json").read_text()
+    original = (tmp_path / "rehearsal" / "script.json").read_text()
     rewrite(tmp_path, ("Step: phase-2", [{"say": "I could not do it."}]))
     assert planforge("plan", "run", "1", cwd=root).returncode == 1
-    (tmp_path / "rehearsal.json").write_text(original)
+    (tmp_path / "rehearsal" / "script.json").write_text(original)
     assert planforge("plan", "approve", "1", cwd=root).returncode == 0
     process = planforge("plan", "run", "1", "--json", cwd=root)
     assert process.returncode == 0, process.stderr
@@ -186,6 +187,20 @@ def test_a_second_run_keeps_what_the_first_one_landed(tmp_path: Path) -> None:
     assert steps.split() == ["plan-001/phase-2", "plan-001/phase-1"]
 
 
+def without_sandbox(root: Path) -> None:
+    with (root / "planforge.toml").open("a") as file:
+        file.write('\n[sandbox]\nlevel = "processes"\n')
+
+
+def test_an_agent_that_only_reads_cannot_write_in_a_sandbox(tmp_path: Path) -> None:
+    root = workshop(tmp_path)
+    rewrite(
+        tmp_path, ("Role: drafter", [{"write": {"path": "planted.txt", "text": "x"}}, {"say": story.DRAFT}])
+    )
+    assert planforge("forge", story.REQUEST, cwd=root).returncode == 0
+    assert "planted.txt" not in git(root, "log", "--all", "--name-only", "--format=")
+
+
 @pytest.mark.parametrize(
     ("do", "words"),
     [
@@ -200,6 +215,7 @@ def test_an_agent_that_misbehaves_while_drafting_fails_the_forge_in_one_line(
     tmp_path: Path, do: list[dict[str, object]], words: str
 ) -> None:
     root = workshop(tmp_path)
+    without_sandbox(root)
     rewrite(tmp_path, ("Role: drafter", do))
     process = planforge("forge", story.REQUEST, cwd=root)
     assert process.returncode == 1
@@ -211,20 +227,21 @@ def test_an_agent_that_misbehaves_while_drafting_fails_the_forge_in_one_line(
 
 def test_an_agent_that_is_not_logged_in_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
     root = workshop(tmp_path)
-    original = (tmp_path / "rehearsal.json").read_text()
+    original = (tmp_path / "rehearsal" / "script.json").read_text()
     rewrite(tmp_path, ("Role: auditor", [{"error": {"code": -32000, "message": "Authentication required"}}]))
     process = planforge("forge", story.REQUEST, cwd=root)
     assert process.returncode == 4
     assert "is not logged in (Authentication required)" in process.stderr
     assert "planforge resume" in process.stderr
     assert document("status", cwd=root)["runs"][0]["status"] == "interrupted"
-    (tmp_path / "rehearsal.json").write_text(original)
+    (tmp_path / "rehearsal" / "script.json").write_text(original)
     assert planforge("resume", cwd=root).returncode == 0
     assert document("plan", "list", cwd=root)[0]["status"] == "REVIEW"
 
 
 def test_a_plan_that_a_person_edits_while_it_is_forged_is_left_as_they_wrote_it(tmp_path: Path) -> None:
     root = workshop(tmp_path)
+    without_sandbox(root)  # where the agent can play the person, too
     rewrite(
         tmp_path,
         (
@@ -256,7 +273,7 @@ def test_what_a_killed_agent_left_is_kept_and_the_next_one_starts_clean(tmp_path
 def killed_at_half(place: Path) -> tuple[Path, Path]:
     """A plan run that was killed while its first agent had written half of its work."""
     root = approved(place)
-    original = (place / "rehearsal.json").read_text()
+    original = (place / "rehearsal" / "script.json").read_text()
     rewrite(place, ("Role: developer", [{"write": {"path": "half.txt", "text": "half"}}, {"hang": True}]))
     driver = subprocess.Popen(
         [*COMMAND, "plan", "run", "1"], cwd=root, env=environment(), stderr=subprocess.DEVNULL
@@ -266,7 +283,7 @@ def killed_at_half(place: Path) -> tuple[Path, Path]:
         assert driver.poll() is None
     driver.kill()
     driver.wait()
-    (place / "rehearsal.json").write_text(original)
+    (place / "rehearsal" / "script.json").write_text(original)
     return root, half
 
 
@@ -307,7 +324,7 @@ def test_an_agent_sees_of_the_environment_what_it_is_to_see(tmp_path: Path) -> N
     root = workshop(tmp_path)
     with (root / "planforge.toml").open("a") as file:
         file.write('\n[agents.profiles.nosy]\ncommand = ["sh", "-c", "env > /dev/stderr; env > $OUT"]\n')
-        file.write(f'env = {{ OUT = "{tmp_path}/seen" }}\ninherit = ["WANTED"]\n')
+        file.write(f'env = {{ OUT = "{tmp_path}/seen" }}\ninherit = ["WANTED"]\nwrites = ["{tmp_path}"]\n')
     text = (root / "planforge.toml").read_text().replace('default = "rehearsal"', 'default = "nosy"')
     (root / "planforge.toml").write_text(text)
     process = planforge(
@@ -319,16 +336,31 @@ def test_an_agent_sees_of_the_environment_what_it_is_to_see(tmp_path: Path) -> N
     assert "AWS_SECRET" not in seen
 
 
-def test_without_a_check_nothing_can_land(tmp_path: Path) -> None:
-    root = approved(tmp_path)
+def without_check(root: Path) -> None:
     settings = (root / "planforge.toml").read_text().split("[check]")
     agents = settings[1][settings[1].index("[agents]") :]
     (root / "planforge.toml").write_text(agents)
+
+
+def test_without_a_check_in_the_settings_the_tests_of_the_checkout_are_found(tmp_path: Path) -> None:
+    root = approved(tmp_path)
+    without_check(root)
+    process = planforge("plan", "run", "1", "--json", cwd=root)
+    assert process.returncode == 0, process.stderr
+    evidence = json.loads(process.stdout)["phases"][0]["attempts"][0]["evidence"][0]
+    assert (evidence["outcome"], evidence["reason"]) == ("fail", "2 of 6 tests failed")
+
+
+def test_without_tests_in_the_checkout_nothing_can_land(tmp_path: Path) -> None:
+    root = approved(tmp_path)
+    without_check(root)
+    shutil.rmtree(root / "tests")
+    commit(root, {}, "no tests")
     process = planforge("plan", "run", "1", "--json", cwd=root)
     assert process.returncode == 1
     attempt = json.loads(process.stdout)["phases"][0]["attempts"][0]
     assert attempt["evidence"][0]["outcome"] == "cannot_tell"
-    assert attempt["evidence"][0]["reason"] == "no check is configured"
+    assert attempt["evidence"][0]["reason"] == "there is no check `tests`"
 
 
 @pytest.mark.parametrize(

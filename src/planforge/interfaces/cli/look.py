@@ -113,16 +113,28 @@ def _verification(found: Verification) -> str:
 
 
 @click.command()
+@click.option("--fix", is_flag=True, help="Mend what can be mended without anything being lost.")
 @json_option
 @click.pass_context
-def doctor(ctx: click.Context, as_json: bool) -> None:
+def doctor(ctx: click.Context, fix: bool, as_json: bool) -> None:
     """Check this machine and this repository
 
-    Each line has what was found and, where something is wrong, the command that mends it.
-    """
-    from planforge.app.doctor import diagnose
+    Each line has what was found and, where something is wrong, the command that mends it. Exits with 1 if
+    something fails; a warning is no failure.
 
-    found = diagnose(Path.cwd())
+    With --fix it writes `.planforge/.gitignore` if that is missing, removes locks of git's whose makers
+    are provably dead, ends processes that a Planforge which died has left, and removes worktrees of runs
+    that have ended, which are archived first. It says what it did. All else is left to you.
+
+    \b
+    Examples:
+      planforge doctor
+      planforge doctor --fix
+      planforge doctor --json | jq '.findings[] | select(.status != "ok")'
+    """
+    from planforge.app.doctor import diagnose, mend
+
+    found = mend(Path.cwd()) if fix else diagnose(Path.cwd())
     show(found, lambda: _diagnosis(found), as_json=as_json)
     ctx.exit(0 if found.healthy else 1)
 
@@ -133,4 +145,5 @@ def _diagnosis(found: Diagnosis) -> str:
         (marks[item.status], item.id, item.evidence, f"fix: {item.fix}" if item.fix else "")
         for item in found.findings
     ]
-    return table(rows)
+    done = [f"{'mended' if item.done else 'could not mend'} {item.id}: {item.said}" for item in found.mended]
+    return "\n".join([*done, *([""] if done else []), table(rows)])

@@ -50,15 +50,22 @@ QUIET = (
 """Facts that progress leaves to the log."""
 
 GOOD = {"VerifyOk", "PatchApplied", "StepCompleted", "PlanApproved", "PlanForged"}
+GOOD |= {"PlanLanded", "CheckoutUpdated"}
 BAD = {"VerifyFailed", "AttemptRejected", "StepFailed", "EffectFailed"}
+BAD |= {"LandingConflicted", "LandingBroken", "PlanHeldBack"}
 
 ACTIVITY = {
     "RunAgent": "the {about} is at work",
+    "Inspect": "Planforge looks at the change",
+    "PassGate": "a person has to look at it",
     "RunCheck": "Planforge runs the tests in a fresh checkout",
     "MakeSample": "the sample project is made",
     "OpenWorktree": "a worktree is made",
     "Rebase": "the change is carried over to what landed meanwhile",
     "Land": "it lands",
+    "Merge": "{about} is merged",
+    "AdvanceBranch": "the branch moves",
+    "UpdateCheckout": "the checkout is brought forward",
 }
 
 

@@ -136,6 +136,14 @@ def _(event: events.PatchProposed) -> str:
     return f"agent {event.agent} changed {len(event.files)} files and says: “{first_line(event.claim)}”"
 
 
+@said.register(events.AttemptInspected)
+def _(event: events.AttemptInspected) -> str:
+    found = [f"{item.severity}: {item.title}" for item in event.findings]
+    found += [f"needs a person: {what}" for what in event.protected]
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return f"inspected: {first_line(found[0], 160)}{more}" if found else "inspected"
+
+
 @said.register(events.VerifyOk)
 def _(event: events.VerifyOk) -> str:
     return f"evidence: {event.evidence.reason} (tree {event.evidence.tree[:12]})"
@@ -189,6 +197,19 @@ def _(event: events.RiskSettled) -> str:
 @said.register(events.GateOpened)
 def _(event: events.GateOpened) -> str:
     return f"{event.actor} opened gate {event.gate} for {event.step}"
+
+
+@said.register(events.GateRaised)
+def _(event: events.GateRaised) -> str:
+    what = f"gate {event.gate} waits for a person (tree {event.content[:12]})"
+    return f"{what}: {first_line(_list(event.reasons, 1), 160)}"
+
+
+@said.register(events.GateDecided)
+def _(event: events.GateDecided) -> str:
+    how = "let it through" if event.approved else "said no at"
+    why = f": {first_line(event.reason)}" if event.reason else ""
+    return f"{event.actor} {how} gate {event.gate} (tree {event.content[:12]}){why}"
 
 
 @said.register(events.ArtifactRecorded)
@@ -263,3 +284,61 @@ def _(event: events.HandoffEmitted) -> str:
 @said.register(events.HandoffLoaded)
 def _(event: events.HandoffLoaded) -> str:
     return f"{event.holder} takes up {event.handoff}"
+
+
+@said.register(events.MergeChecked)
+def _(event: events.MergeChecked) -> str:
+    evidence = event.evidence
+    what = f"merged with {event.onto[:12]}"
+    if not event.plan:
+        itself = evidence.commit == event.onto
+        what = f"of {event.branch} {'by itself' if itself else 'with what has landed'}"
+    return f"evidence {what}: {evidence.outcome.value}, {evidence.reason} (tree {evidence.tree[:12]})"
+
+
+@said.register(events.PlanLanded)
+def _(event: events.PlanLanded) -> str:
+    return f"landed on {event.landing} as {event.commit[:12]}"
+
+
+@said.register(events.LandingConflicted)
+def _(event: events.LandingConflicted) -> str:
+    paths = tuple(conflict.path for conflict in event.conflicts)
+    return f"conflicts with {event.branch} in {_list(paths)}; both sides are in {event.archive}"
+
+
+@said.register(events.LandingBroken)
+def _(event: events.LandingBroken) -> str:
+    return f"does not land on {event.branch}: {first_line(event.reason, 200)}"
+
+
+@said.register(events.PlanHeldBack)
+def _(event: events.PlanHeldBack) -> str:
+    return f"does not land on {event.branch}: {first_line(event.reason, 200)}"
+
+
+@said.register(events.StepReopened)
+def _(event: events.StepReopened) -> str:
+    return f"open again: {first_line(event.reason, 160)}"
+
+
+@said.register(events.LandingCaughtUp)
+def _(event: events.LandingCaughtUp) -> str:
+    return f"{event.landing} has {event.branch} at {event.merged[:12]} merged in, as {event.commit[:12]}"
+
+
+@said.register(events.LandingRestarted)
+def _(event: events.LandingRestarted) -> str:
+    return f"{event.landing} begins again at {event.now[:12]} ({event.reason}); before: {event.archive}"
+
+
+@said.register(events.ConflictsForeseen)
+def _(event: events.ConflictsForeseen) -> str:
+    pairs = tuple(f"{item.one} with {item.other} in {_list(item.paths)}" for item in event.conflicts)
+    return f"will conflict as it is: {_list(pairs)}"
+
+
+@said.register(events.CheckoutUpdated)
+def _(event: events.CheckoutUpdated) -> str:
+    place = f", {event.files} files in {event.place}" if event.place else ""
+    return f"{event.branch} is at {event.now[:12]}{place}"

@@ -117,7 +117,7 @@ def summary(document: Document) -> str:
     elif document.branch:
         lines.append(f"branch: {document.branch} at {document.landed_commit[:12]}")
         if document.status == "done":
-            lines.append(f"next: git merge {document.branch}")
+            lines.append("next: planforge land")
         else:
             lines.append(f"next: planforge plan show {document.plan}")
     return "\n".join(lines)

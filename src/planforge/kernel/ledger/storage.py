@@ -16,7 +16,7 @@ import msgspec
 
 from planforge.errors import LedgerUnreadable
 
-FORMAT = 2
+FORMAT = 3
 """The layout of the file, projections included. An earlier one is brought up to date when it is opened; a
 later one is refused, never guessed at."""
 
@@ -85,7 +85,8 @@ def make(path: Path) -> None:
 
 def bring_up_to_date(connection: apsw.Connection) -> None:
     """Take all but the projections of an earlier layout to this one. No event is touched."""
-    connection.execute(next(part for part in TABLES.split(";\n") if "TABLE cursors(" in part))
+    cursors = next(part for part in TABLES.split(";\n") if "TABLE cursors(" in part)
+    connection.execute(cursors.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))  # format 1 had none
     connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 

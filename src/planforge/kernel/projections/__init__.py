@@ -13,9 +13,9 @@ from collections.abc import Iterable
 import apsw
 
 from planforge.kernel.events import Event, Recorded
-from planforge.kernel.projections import budgets, graph, leases, work
+from planforge.kernel.projections import budgets, evidence, gates, graph, leases, work
 
-MODULES = (work, graph, leases, budgets)
+MODULES = (work, graph, leases, budgets, evidence, gates)
 
 TABLES = "".join(module.TABLES for module in MODULES)
 NAMES = tuple(name for module in MODULES for name in module.NAMES)

@@ -176,6 +176,20 @@ def _(db: apsw.Connection, event: events.StepFailed, recorded: Recorded) -> None
     db.execute("UPDATE steps SET reason = ?, holder = NULL WHERE node = ?", (event.reason, node))
 
 
+@folds.of(events.StepReopened)
+def _(db: apsw.Connection, event: events.StepReopened, recorded: Recorded) -> None:
+    node = _turn(db, event, "pending")
+    db.execute(
+        "UPDATE steps SET reason = ?, holder = NULL, completed = NULL WHERE node = ?", (event.reason, node)
+    )
+    # A plan with a file needs another approval; one without has nothing but its steps.
+    status = "CASE path WHEN '' THEN 'IMPLEMENTING' ELSE 'REVIEW' END"
+    db.execute(
+        f"UPDATE plans SET status = {status}, updated_at = ? WHERE plan = ?",  # noqa: S608  (a constant)
+        (recorded.at, event.plan),
+    )
+
+
 @folds.of(events.HandoffEmitted)
 def _(db: apsw.Connection, event: events.HandoffEmitted, recorded: Recorded) -> None:
     del recorded

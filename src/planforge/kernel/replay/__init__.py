@@ -36,7 +36,9 @@ Result = TypeVar("Result")
 
 DECISIONS = frozenset(
     {"AuditRecorded", "PlanForged", "PlanStarted", "VerifyOk", "VerifyFailed", "AttemptRejected"}
-    | {"StepCompleted", "StepFailed", "PlanEnded", "RunEnded"}
+    | {"AttemptInspected", "StepCompleted", "StepFailed", "PlanEnded", "RunEnded"}
+    | {"PlanLanded", "LandingConflicted", "LandingBroken", "PlanHeldBack", "StepReopened"}
+    | {"LandingRestarted", "LandingCaughtUp"}
 )
 """The facts that say what was decided, and not only what was asked or answered."""
 

@@ -1,8 +1,7 @@
-"""Counts read from what real test programs print and write."""
+"""Counts read from what Python's own unittest prints."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planforge.kernel.evidence import Counts
-from planforge.workspace.reports import REPORT_LIMIT, Tally, read_junit, read_unittest
+from planforge.workspace.reports import Tally, read_unittest
 from programs import counts_skipped
 from repositories import write
 
@@ -121,79 +120,3 @@ def test_the_older_form_of_names_is_read_too() -> None:
 def test_no_output_makes_the_reader_fail(output: str) -> None:
     tally = read_unittest("Ran 3 tests in 0.1s\n\n" + output)
     assert tally is None or tally.counts.total == 3
-
-
-# JUnit
-
-
-def junit(directory: Path, source: str) -> Path:
-    write(directory, {"test_it.py": source})
-    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=junit.xml"]
-    subprocess.run(argv, cwd=directory, capture_output=True, check=False)
-    return directory / "junit.xml"
-
-
-@pytest.mark.parametrize(
-    ("source", "expected", "failing"),
-    [
-        (
-            "import pytest\n"
-            "def test_good(): pass\n"
-            "def test_bad(): assert False\n"
-            "@pytest.fixture\ndef broken(): raise RuntimeError('oh')\n"
-            "def test_broken(broken): pass\n"
-            "@pytest.mark.skip\ndef test_skipped(): pass\n"
-            "@pytest.mark.xfail\ndef test_expected(): assert False\n"
-            "@pytest.mark.xfail(strict=True)\ndef test_unexpected(): pass\n",
-            counts(6, 1, 3, 2),
-            ("test_it.test_bad", "test_it.test_broken", "test_it.test_unexpected"),
-        ),
-        ("import nothing_like_it\n", counts(1, 0, 1, 0), ("test_it",)),
-        ("x = 1\n", counts(0, 0, 0, 0), ()),
-    ],
-)
-def test_pytests_report_is_read_as_it_is(
-    tmp_path: Path, source: str, expected: Counts, failing: tuple[str, ...]
-) -> None:
-    assert read_junit(junit(tmp_path, source)) == Tally(expected, failing)
-
-
-BOMB = (
-    "<!DOCTYPE a [<!ENTITY a0 'ha'>"
-    + "".join(f"<!ENTITY a{n} '{f'&a{n - 1};' * 10}'>" for n in range(1, 10))
-    + "]><a><testcase name='&a9;'/></a>"
-)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"not xml",
-        b"<testsuite><testcase name='a'/>",
-        b"<testsuite>\xff\xfe</testsuite>",
-        b"<?xml version='1.0' encoding='nonsense'?><a/>",
-        b"<?xml version='1.0' encoding='utf-7'?><a/>",
-        BOMB.encode(),
-        b"<a>" * 10_000,
-    ],
-)
-def test_a_damaged_report_is_none(tmp_path: Path, content: bytes) -> None:
-    write(tmp_path, {"junit.xml": content})
-    assert read_junit(tmp_path / "junit.xml") is None
-
-
-def test_a_report_that_is_missing_or_no_file_is_none(tmp_path: Path) -> None:
-    assert read_junit(tmp_path / "missing.xml") is None
-    assert read_junit(tmp_path) is None
-    os.mkfifo(tmp_path / "pipe.xml")
-    assert read_junit(tmp_path / "pipe.xml") is None
-    (tmp_path / "circle.xml").symlink_to("circle.xml")
-    assert read_junit(tmp_path / "circle.xml") is None
-
-
-def test_a_report_is_read_up_to_the_limit_and_not_beyond(tmp_path: Path) -> None:
-    report = b"<a><testcase name='x'/></a>"
-    write(tmp_path, {"full.xml": report.ljust(REPORT_LIMIT), "over.xml": report.ljust(REPORT_LIMIT + 1)})
-    assert read_junit(tmp_path / "full.xml") == Tally(counts(1, 1, 0, 0), ())
-    assert read_junit(tmp_path / "over.xml") is None

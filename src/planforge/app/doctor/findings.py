@@ -1,0 +1,47 @@
+"""What was found: a status, its evidence, and the command that fixes it."""
+
+from __future__ import annotations
+
+import msgspec
+
+OK, WARN, FAIL = "ok", "warn", "fail"
+
+FIX = "planforge doctor --fix"
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was looked at."""
+
+    id: str
+    status: str
+    """ok, warn or fail"""
+    evidence: str
+    fix: str = ""
+
+
+class Mended(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was mended, or could not be."""
+
+    id: str
+    done: bool
+    said: str
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was looked at."""
+
+    schema_version: int = 1
+    healthy: bool
+    findings: tuple[Finding, ...]
+    mended: tuple[Mended, ...] = ()
+    """What was done before, if that was asked for."""
+
+
+def count(number: int, noun: str) -> str:
+    """A number of things in words."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def mebibytes(size: int) -> str:
+    """A size in words."""
+    return f"{size // (1024 * 1024)} MiB"

@@ -1,0 +1,218 @@
+"""What the project says about itself: its ledger, its settings, its checks, its agents."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from planforge.app.doctor.findings import FAIL, FIX, OK, WARN, Finding, count
+from planforge.app.project import STATE, Project
+from planforge.errors import PlanforgeError
+
+SKEW_SECONDS = 5.0
+"""By how much clocks may differ before it is worth a word."""
+
+SHARED_DISKS = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "fuse.sshfs", "glusterfs")
+
+
+def here(start: Path) -> Project | None:
+    """The project, or nothing if it cannot be opened, which the look at the ledger says."""
+    try:
+        return Project.find(start)
+    except PlanforgeError:
+        return None
+
+
+def settled(start: Path) -> Project | None:
+    """The same, if its settings can be read as well, which the look at them says."""
+    project = here(start)
+    try:
+        if project is not None:
+            _ = project.settings
+    except PlanforgeError:
+        return None
+    return project
+
+
+def ledger(start: Path) -> Iterator[Finding]:
+    """The ledger, and whether the clock agrees with it."""
+    project = Project.find(start)
+    yield Finding(id="ledger", status=OK, evidence=count(project.ledger.head(), "event"))
+    yield from _clock(project)
+    if kind := _shared_disk(project.state):
+        yield Finding(
+            id="ledger's disk",
+            status=WARN,
+            evidence=f"`{project.state}` is on {kind}, where SQLite cannot be sure of its locks",
+            fix="work in a clone on a disk of this machine",
+        )
+
+
+def _clock(project: Project) -> Iterator[Finding]:
+    last = project.ledger.last(1)
+    ahead = (datetime.fromisoformat(last[0].at) - datetime.now(UTC)).total_seconds() if last else 0.0
+    if ahead > SKEW_SECONDS:
+        evidence = f"the clock is {ahead:.0f} s behind the newest event; until then no lease runs out"
+        yield Finding(id="clock", status=FAIL, evidence=evidence, fix="timedatectl set-ntp true")
+        return
+    probe = project.state / "locks" / "clock.probe"
+    try:
+        probe.parent.mkdir(exist_ok=True)
+        probe.write_bytes(b"")
+        apart = probe.stat().st_mtime - time.time()
+        probe.unlink()
+    except OSError as error:
+        evidence = f"cannot write in `{project.state}`: {error.strerror}"
+        yield Finding(id="clock", status=FAIL, evidence=evidence, fix=f"chown -R you {project.state}")
+        return
+    if abs(apart) > SKEW_SECONDS:
+        evidence = f"files are dated {apart:+.0f} s from the clock of this machine"
+        yield Finding(id="clock", status=WARN, evidence=evidence, fix="timedatectl set-ntp true")
+        return
+    yield Finding(id="clock", status=OK, evidence="agrees with the ledger and with the disk")
+
+
+def state(start: Path) -> Iterator[Finding]:
+    """Whether git keeps out of Planforge's own directory."""
+    project = here(start)
+    if project is not None and not is_ignored(project):
+        evidence = f"`{STATE}/.gitignore` does not keep git out, so its files could be committed"
+        yield Finding(id="state", status=FAIL, evidence=evidence, fix=FIX)
+
+
+def is_ignored(project: Project) -> bool:
+    """Whether the state directory says itself that git is to leave it alone."""
+    try:
+        return "*" in (project.state / ".gitignore").read_text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def settings(start: Path) -> Iterator[Finding]:
+    """Whether `planforge.toml` makes sense."""
+    project = Project.find(start)
+    _ = project.settings
+    there = (project.root / "planforge.toml").exists()
+    evidence = "`planforge.toml` is in order" if there else "no `planforge.toml`: all defaults"
+    yield Finding(id="settings", status=OK, evidence=evidence)
+
+
+def confinement(start: Path) -> Iterator[Finding]:
+    """The level of the sandbox that runs will really have, if it is not the firmest that works here."""
+    from planforge.workspace.sandbox import strongest
+
+    project = settled(start)
+    if project is None:
+        return
+    level = project.settings.sandbox.chosen()  # what does not work, or was not asked for, raises
+    if level is not strongest():
+        evidence = f"{level}, as planforge.toml says, although {strongest()} works here"
+        fix = 'set `level = "auto"` under `[sandbox]` in planforge.toml'
+        yield Finding(id="sandbox level", status=WARN, evidence=evidence, fix=fix)
+
+
+def checks(start: Path) -> Iterator[Finding]:
+    """How trees are checked: what the settings say, or what the files of the project tell."""
+    project = settled(start)
+    if project is None:
+        return
+    named = dict(project.settings.checks)
+    if project.settings.check is not None:
+        named = {"": project.settings.check} | named
+    for name, check in named.items():
+        setting = f"checks.{name}" if name else "check"
+        yield _program(f"check {name}".strip(), check.command, f"change `[{setting}]` in planforge.toml")
+    if not named:
+        yield from _detected(project)
+
+
+def _detected(project: Project) -> Iterator[Finding]:
+    from planforge.workspace.detection import detect
+
+    found = detect(project.root)
+    for item in found.found:
+        looked = _program(f"check {item.name}", item.check.command, "set `[check]` in planforge.toml")
+        yield Finding(
+            id=looked.id,
+            status=OK if looked.status == OK else WARN,
+            evidence=f"{looked.evidence} (detected: {item.why})",
+            fix=looked.fix,
+        )
+    if not any(item.name == "tests" for item in found.found):
+        evidence = "no tests were found in the files of the project, so nothing can land"
+        yield Finding(id="check", status=WARN, evidence=evidence, fix="set `[check]` in planforge.toml")
+
+
+def preparation(start: Path) -> Iterator[Finding]:
+    """What a worktree gets before an agent starts."""
+    from planforge.workspace.bringing import INCLUDE, included
+
+    project = settled(start)
+    if project is None:
+        return
+    wanted = project.settings.workspace
+    if (project.root / INCLUDE).exists():
+        named = included(project.git, project.root)
+        evidence = (
+            f"`{INCLUDE}` names {count(len(named), 'file')} that git ignores; each worktree gets a copy"
+        )
+        yield Finding(id="worktree files", status=OK if named else WARN, evidence=evidence)
+    for what, command in (("setup", wanted.setup), ("smoke", wanted.smoke)):
+        if command:
+            yield _program(what, command, f"change `workspace.{what}` in planforge.toml")
+
+
+def _program(id_: str, command: tuple[str, ...], otherwise: str) -> Finding:
+    """Whether a command could be started."""
+    word = command[0] if command else ""
+    # What is relative or has a placeholder in it is looked for in the worktree, which is not there yet.
+    known = "/" in word or "${" in word or shutil.which(word)
+    return Finding(
+        id=id_,
+        status=OK if known else FAIL,
+        evidence=" ".join(command) if known else f"`{word}` is not on PATH",
+        fix="" if known else f"install it, or {otherwise}",
+    )
+
+
+def agents(start: Path) -> Iterator[Finding]:
+    """Which agents are installed and where, and whether those that are wanted are among them."""
+    from planforge.agents.profiles import KNOWN, REHEARSAL
+
+    project = settled(start)
+    wanted = project.settings.agents if project else None
+    profiles = KNOWN | ({name: p for name, p in wanted.profiles.items() if p.command} if wanted else {})
+    asked = {wanted.default, *wanted.roles.values()} - {""} if wanted else set()
+    found = 0
+    for name, profile in profiles.items():
+        program = shutil.which(profile.command[0])
+        found += bool(program) and name != REHEARSAL
+        if program:
+            yield Finding(id=f"agent {name}", status=OK, evidence=program)
+        elif name in asked:
+            evidence = f"`{profile.command[0]}` is not on PATH, and planforge.toml asks for it"
+            yield Finding(id=f"agent {name}", status=FAIL, evidence=evidence, fix=profile.install)
+    for name in sorted(asked - profiles.keys()):
+        evidence = "planforge.toml asks for it, and nobody knows it"
+        fix = f"set `[agents.profiles.{name}]` in planforge.toml"
+        yield Finding(id=f"agent {name}", status=FAIL, evidence=evidence, fix=fix)
+    if not found and not asked:
+        missing = ", ".join(p.command[0] for name, p in KNOWN.items() if name != REHEARSAL)
+        evidence = f"none of {missing} on PATH"
+        yield Finding(id="agents", status=WARN, evidence=evidence, fix=KNOWN["claude"].install)
+
+
+def _shared_disk(path: Path) -> str:
+    """The kind of disk, if other machines may write to it as well; empty where that is not known."""
+    device = path.stat().st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    kinds = (line.split(" - ")[1].split()[0] for line in lines if line.split()[2] == number)
+    return next((kind for kind in kinds if kind.startswith(SHARED_DISKS)), "")

@@ -1,0 +1,93 @@
+"""
+What `planforge doctor --fix` does: only what loses nothing and needs nobody's judgement.
+
+- `.planforge/.gitignore` is written again if it does not keep git out.
+- Locks of git's go whose makers are provably dead.
+- Processes end that carry the mark of a Planforge which has died.
+- Worktrees of runs that have ended go, archived first; so do checkouts in which a check
+  was running when its Planforge died.
+
+Interrupted runs, quarantine, archived work and processes that only sit in a worktree stay
+as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from planforge.app.doctor.findings import Mended, count
+from planforge.app.doctor.leftovers import left
+from planforge.app.doctor.project import here, is_ignored
+from planforge.app.project import STATE, Project
+from planforge.app.runs import rows
+from planforge.errors import PlanforgeError
+from planforge.kernel.locks import held, is_held
+
+
+def apply(start: Path) -> tuple[Mended, ...]:
+    """Mend what can be mended; what cannot be is said."""
+    project = here(start)
+    if project is None:
+        return ()
+    remedies: dict[str, Callable[[Project], Iterator[str]]] = {
+        "state": _ignore,
+        "processes": _end_orphans,
+        "locks": _remove_locks,
+        "worktrees": _sweep,
+    }
+    done: list[Mended] = []
+    for name, remedy in remedies.items():
+        try:
+            done.extend(Mended(id=name, done=True, said=said) for said in remedy(project))
+        except (PlanforgeError, OSError) as error:
+            said = (
+                error.message if isinstance(error, PlanforgeError) else f"{error.strerror}: {error.filename}"
+            )
+            done.append(Mended(id=name, done=False, said=said))
+    return tuple(done)
+
+
+def _ignore(project: Project) -> Iterator[str]:
+    if not is_ignored(project):
+        path = project.state / ".gitignore"
+        path.unlink(missing_ok=True)  # it may be a link
+        path.write_text("*\n")
+        yield f"wrote `{STATE}/.gitignore`"
+
+
+def _end_orphans(project: Project) -> Iterator[str]:
+    from planforge.workspace.cookies import sweep
+
+    for swept in sweep(project.state):
+        noun = "process" if swept.processes == 1 else "processes"
+        yield f"ended {swept.processes} {noun} that `{swept.program}` had left"
+
+
+def _remove_locks(project: Project) -> Iterator[str]:
+    from planforge.workspace import stale_locks
+    from planforge.workspace.worktrees import changing
+
+    if not stale_locks.find(project.git):
+        return
+    with changing(project.git):
+        busy = any(is_held(path) for path in (project.state / "locks").glob("*"))
+        for lock in stale_locks.remove(project.git, alone=not busy):
+            yield f"removed `{lock.path}`: {lock.why}"
+
+
+def _sweep(project: Project) -> Iterator[str]:
+    from planforge.workspace.worktrees import Worktrees
+
+    for run, paths in left(project).items():
+        worktrees = Worktrees(project.git, project.state, run)
+        with held(project.lock(run), f"`{run}`"):
+            worktrees.sweep()
+        yield f"archived and removed {count(len(paths), 'worktree')} of {run}"
+        yield from worktrees.not_kept
+    for row in rows(project, unfinished=True):
+        checks = list((project.state / "worktrees" / row.run).glob("check-*"))
+        if checks and not is_held(project.lock(row.run)):
+            with held(project.lock(row.run), f"`{row.run}`"):
+                Worktrees(project.git, project.state, row.run).discard_checks()
+            yield f"removed {count(len(checks), 'checkout')} for checks that {row.run} had left"

@@ -1,0 +1,22 @@
+"""What git says about the repository, and what is unusual about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from planforge.app.doctor.findings import OK, Finding
+from planforge.workspace import repository as unusual
+from planforge.workspace.git import Git
+
+
+def repository(start: Path) -> Iterator[Finding]:
+    """Where it is, whose it is, and everything about it that Planforge handles in its own way."""
+    git = Git.find(start)
+    yield Finding(id="repository", status=OK, evidence=str(git.top))
+    notes = unusual.survey(git)
+    for note in notes:
+        yield Finding(id=note.id, status=note.status, evidence=note.evidence, fix=note.fix)
+    if not any(note.id in ("identity", "repository") for note in notes):
+        name, email = git.identity()
+        yield Finding(id="identity", status=OK, evidence=f"{name} <{email}>")

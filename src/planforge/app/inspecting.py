@@ -1,0 +1,102 @@
+"""
+What can be seen of a change without running it: its tests, its size, the paths that need a person.
+
+The rules are pure (`rules/scanning`, `rules/protection`). Here the texts are read for them, and how
+large the steps were that have landed before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from planforge.app.project import Project
+from planforge.kernel import effects
+from planforge.kernel.events import RecordedFinding, StepCompleted
+from planforge.rules import protection
+from planforge.rules.findings import Finding, Severity
+from planforge.rules.scanning import integrity
+from planforge.workspace import patches, reading, repository
+from planforge.workspace.reading import Changed
+
+REMEMBERED = 50
+"""Against how many of the newest landed steps the size of a change is held."""
+
+LANDED = """\
+SELECT body FROM steps JOIN events ON seq = completed WHERE landed IS NOT NULL
+ORDER BY completed DESC LIMIT ?"""
+
+
+def inspect(project: Project, effect: effects.Inspect) -> effects.Inspection:
+    """Look at a commit."""
+    changed = reading.changed(project.git, effect.parent, effect.commit)
+    before = {item.path: text for item in changed if (text := _text(item, item.before)) is not None}
+    after = {item.path: text for item in changed if (text := _text(item, item.after)) is not None}
+    settings = project.settings
+    found = [*_unread(changed), *integrity.compare(before, after, settings.scan.pinned)]
+    lines, landed = _lines(project, effect), _landed(project)
+    size = protection.size_finding(lines, effect.files, landed, settings.protect.size)
+    found += [size] if size else []
+    found += _unconverted(project, effect)
+    needs = protection.protected(
+        [item.path for item in changed],
+        _ci_files(project, effect.parent) | before,
+        after,
+        settings.protect,
+        unread={item.path for item in changed if item.unread or item.binary},
+    )
+    return effects.Inspection(findings=_recorded(found), protected=tuple(map(str, needs)))
+
+
+def _lines(project: Project, effect: effects.Inspect) -> dict[str, int]:
+    """How many lines were added to or removed from each file."""
+    words = ("diff-tree", "-r", "-z", "--numstat", *patches.PLAIN, effect.parent, effect.commit)
+    return dict(patches.counted(record) for record in project.git.run(*words).stdout.split(b"\0") if record)
+
+
+def _text(item: Changed, side: bytes | None) -> str | None:
+    return None if side is None or item.binary else side.decode("utf-8", "replace")
+
+
+def _unread(changed: Iterable[Changed]) -> Iterable[Finding]:
+    for item in changed:
+        if item.unread:
+            title = f"nobody looked into it: {item.unread}"
+            yield Finding(severity=Severity.MINOR, title=title, location=item.path)
+
+
+def _unconverted(project: Project, effect: effects.Inspect) -> Iterator[Finding]:
+    """Files that a filter of git's should have converted, which we never run: in git-crypt's, plain text."""
+    for item in repository.unconverted(project.git, effect.parent, effect.commit):
+        title = f"git's filter `{item.filter}` did not convert it, as Planforge runs none"
+        yield Finding(severity=Severity.BLOCKING, title=title, location=item.path)
+
+
+def _ci_files(project: Project, commit: str) -> dict[str, str]:
+    """The texts of the CI files that were there, which say what else they run."""
+    listed = project.git.run("ls-tree", "-r", "-z", "--name-only", commit).stdout.split(b"\0")
+    names = [path.decode("utf-8", "backslashreplace") for path in listed if path]
+    found = {}
+    for name in protection.ci_files(names, project.settings.protect):
+        process = project.git.run("cat-file", "blob", f"{commit}:{name}", accept=(0, 1, 128))
+        if not process.returncode:
+            found[name] = process.stdout[: reading.TEXT_LIMIT].decode("utf-8", "replace")
+    return found
+
+
+def _landed(project: Project) -> list[int]:
+    """How many lines the newest landed steps changed."""
+    found = []
+    for (body,) in project.ledger.query(LANDED, REMEMBERED):
+        score = msgspec.json.decode(body, type=StepCompleted).score
+        if score is not None and score.measures.diff_size is not None:
+            found.append(score.measures.diff_size)
+    return found
+
+
+def _recorded(findings: Iterable[Finding]) -> tuple[RecordedFinding, ...]:
+    return tuple(
+        RecordedFinding(severity=item.severity.value, title=item.title, location=item.location)
+        for item in findings
+    )

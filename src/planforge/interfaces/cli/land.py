@@ -1,0 +1,137 @@
+"""`planforge land`: finished plans onto your branch, and from there into your checkout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.errors import InvalidInput
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.views import here
+
+if TYPE_CHECKING:
+    from planforge.app.landing import LandReport, Preview
+    from planforge.app.project import Project
+    from planforge.kernel.effects import Probed
+
+ONTO = "The branch to land on; otherwise that of the settings, or the one that is checked out."
+
+
+@click.command()
+@click.argument("plans", nargs=-1, metavar="[PLAN]...")
+@click.option("--onto", metavar="BRANCH", help=ONTO)
+@click.option("--dry-run", is_flag=True, help="Show what would land in which order, and change nothing.")
+@click.option("--probe", is_flag=True, help="Show which work that has not landed conflicts with which.")
+@click.option(
+    "--update-checkout", is_flag=True, help="Bring what has landed into the checkout of the branch."
+)
+@json_option
+@click.pass_context
+def land(
+    ctx: click.Context,
+    plans: tuple[str, ...],
+    onto: str | None,
+    dry_run: bool,
+    probe: bool,
+    update_checkout: bool,
+    as_json: bool,
+) -> None:
+    """Land finished plans on your branch
+
+    Each plan is merged, the tests run again on the merged tree, and only then does the branch move. A branch
+    that is checked out is not moved: what lands is put on `planforge/landed/BRANCH` beside it, and
+    `--update-checkout` brings it into the branch and its files, if nothing of yours is in the way.
+
+    \b
+    Examples:
+      planforge land --dry-run
+      planforge land
+      planforge land 7 --onto release
+      planforge land --update-checkout
+    """
+    from planforge.app import landing
+
+    if sum((dry_run, probe, update_checkout)) > 1:
+        raise InvalidInput("`--dry-run`, `--probe` and `--update-checkout` do not go together")
+    if plans and (probe or update_checkout):
+        raise InvalidInput("`--probe` and `--update-checkout` take no plans")
+    project = here()
+    if dry_run:
+        preview = landing.preview(project, plans, onto)
+        show(preview, lambda: _previewed(preview), as_json=as_json)
+    elif probe:
+        probed = landing.probe(project, onto)
+        show(probed, lambda: _probed(probed), as_json=as_json)
+    elif update_checkout:
+        ctx.exit(_drive(project, landing.begin_update(project, onto), "nothing to bring in", as_json))
+    else:
+        run = landing.begin(project, plans, onto)
+        ahead = run is None and landing.is_ahead(project, onto)
+        more = "; what has landed is not in the checkout yet\nnext: planforge land --update-checkout"
+        ctx.exit(_drive(project, run, f"nothing to land{more if ahead else ''}", as_json))
+
+
+def _drive(project: Project, run: str | None, nothing: str, as_json: bool) -> int:
+    from planforge.app import landing, runs
+    from planforge.interfaces.cli.progress import shown
+
+    if run is None:
+        show({"run": None, "landed": [], "left": []}, nothing, as_json=as_json)
+        return 0
+    talk(f"{run} in {project.root}")
+    with shown() as observer:
+        ended = runs.drive(project, run, observer)
+    report = landing.report(project, run)
+    show(report, lambda: _told(report), as_json=as_json)
+    return ended.exit_code
+
+
+def _told(report: LandReport) -> str:
+    lines = [
+        f"✓ {item.plan} landed on {report.landing} as {item.commit[:12]}: {item.evidence}"
+        for item in report.landed
+    ]
+    words = {"conflict": f"conflicts with {report.branch} "}
+    lines += [f"✗ {left.plan} {words.get(left.why, 'did not land: ')}{left.reason}" for left in report.left]
+    if not lines:
+        lines.append(f"{'✓' if report.status == 'done' else '✗'} {report.reason}")
+    lines += [f"! {item.one} conflicts with {item.other} in {_paths(item.paths)}" for item in report.foreseen]
+    lines += [f"next: {command}" for command in report.next]
+    return "\n".join(lines)
+
+
+def _previewed(preview: Preview) -> str:
+    place = f", which is checked out in {preview.checkout}" if preview.checkout else ""
+    lines = [f"onto {preview.branch}{place}"]
+    if preview.checkout:
+        lines.append(f"by way of {preview.landing} at {preview.tip[:12]}")
+    if preview.catches_up:
+        lines.append(f"first the newest commits of {preview.branch} are merged into that")
+    rows = [
+        (
+            item.plan,
+            item.commit[:12],
+            f"conflicts in {_paths(item.conflicts)}" if item.conflicts else "merges",
+            f"after {', '.join(item.after)}" if item.after else "",
+            item.title,
+        )
+        for item in preview.ready
+    ]
+    lines += [table(rows, "  ")] if rows else ["nothing to land"]
+    lines += [f"✗ {item.plan} does not land: {item.reason}" for item in preview.held]
+    return "\n".join(lines)
+
+
+def _probed(probed: Probed) -> str:
+    looked = f"{len(probed.items)} not landed, {probed.merges} pairs that touch the same files merged"
+    if probed.left_out:
+        looked += f", {probed.left_out} left out"
+    rows = [(item.one, "with", item.other, _paths(item.paths)) for item in probed.conflicts]
+    return f"{table(rows) or 'nothing conflicts'}\n{looked}"
+
+
+def _paths(paths: tuple[str, ...], limit: int = 3) -> str:
+    more = f" and {len(paths) - limit} more" if len(paths) > limit else ""
+    return (", ".join(paths[:limit]) or "a way that git does not name") + more

@@ -1,0 +1,128 @@
+"""`planforge scan`: tests that are worth less than they look."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show
+
+if TYPE_CHECKING:
+    from planforge.app.scanning import Scanned
+    from planforge.rules.scanning import Issue
+
+QUIET_SECONDS = 1.0
+"""A scan that takes no longer shows no progress."""
+PACE_SECONDS = 0.1
+
+
+@click.command()
+@click.argument("places", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@click.option("--diff", metavar="REVISION", help="Only lines that differ from a revision.")
+@click.option("--staged", is_flag=True, help="Only lines that are staged, as they are staged.")
+@click.option(
+    "--format",
+    "shape",
+    type=click.Choice(["text", "json", "sarif"]),
+    default="text",
+    help="How to print what is found.",
+)
+@click.option("--rule", "rules", multiple=True, metavar="NAME", help="Only this rule; may be given often.")
+@click.option("--tests-only", is_flag=True, help="Only test files and what tests load.")
+@json_option
+def scan(
+    places: tuple[Path, ...],
+    diff: str | None,
+    staged: bool,
+    shape: str,
+    rules: tuple[str, ...],
+    tests_only: bool,
+    as_json: bool,
+) -> int:
+    """Find tests that are worth less than they look
+
+    Reads source code, tests, scripts and CI files below PATH, or here: tests that cannot fail, assert nothing
+    or are always skipped, checks whose failure is ignored, code that waits for other work. Needs no
+    `planforge init` and, but for --diff and --staged, no git. Exits with 1 if something blocks. Places may be
+    let off with a reason and until a day in `planforge.toml`.
+
+    \b
+    Examples:
+      planforge scan
+      planforge scan tests --rule skip --rule CR-AF12
+      planforge scan --diff main
+      planforge scan --format sarif > scan.sarif
+    """
+    from planforge.app import scanning
+
+    with _Line() as line:
+        found = scanning.scan(
+            Path.cwd(),
+            places,
+            diff=diff,
+            staged=staged,
+            rules=rules,
+            tests_only=tests_only,
+            progress=line.show if sys.stderr.isatty() else None,
+        )
+    if shape == "sarif":
+        show(found.sarif, "", as_json=True)
+    else:
+        show(found, lambda: _told(found), as_json=as_json or shape == "json")
+    return 1 if found.blocking else 0
+
+
+class _Line:
+    """One line on the terminal that says how far a long scan has come."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self.begun = self.shown = clock()
+        self.visible = False
+
+    def __enter__(self) -> _Line:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.visible:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+    def show(self, done: int, total: int) -> None:
+        """Say that `done` of `total` files are scanned, if it is time to."""
+        now = self.clock()
+        if now - self.begun > QUIET_SECONDS and now - self.shown > PACE_SECONDS:
+            self.shown = now
+            self.visible = True
+            click.echo(f"\r\x1b[Kscanned {done} of {total} files", err=True, nl=False)
+
+
+def _told(found: Scanned) -> str:
+    open_ = [issue for issue in found.issues if not issue.waived]
+    waived = len(found.issues) - len(open_)
+    parts = [table([_row(issue) for issue in open_])] if open_ else []
+    said = ", ".join(f"{count} {reason}" for reason, count in found.left_out.items())
+    files = (
+        f"{found.files} file{'' if found.files == 1 else 's'} scanned{f', left out: {said}' if said else ''}"
+    )
+    counts = f"{found.tests.tests} tests, {found.tests.assertions} assertions, {found.tests.skips} skips"
+    verdict = f"{found.blocking} blocking, {len(open_) - found.blocking} other" + (
+        f", {waived} waived" if waived else ""
+    )
+    parts.append(f"{files}\n{counts}\n{verdict}")
+    return "\n\n".join(parts)
+
+
+def _row(issue: Issue) -> tuple[str, ...]:
+    place = f"{_plain(issue.path)}:{issue.line}:{issue.column}"
+    return (place, issue.severity.value, issue.rule, _plain(issue.message))
+
+
+def _plain(text: str) -> str:
+    """A text that cannot do anything to a terminal, whatever was in a file."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

@@ -1,0 +1,64 @@
+"""How many tests, assertions and skips a file has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from planforge.rules.scanning.outlines import Outline
+from planforge.rules.scanning.reading import opened, outline
+
+
+class Inventory(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is to count in one file, or in several."""
+
+    tests: int = 0
+    """A test with parameters that are written out counts once for each set."""
+    assertions: int = 0
+    """An assertion in such a test, or in a loop over a table that is written out, counts for each row."""
+    skips: int = 0
+
+    def __add__(self, other: Inventory) -> Inventory:
+        return Inventory(
+            tests=self.tests + other.tests,
+            assertions=self.assertions + other.assertions,
+            skips=self.skips + other.skips,
+        )
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """The counts of one file before and after."""
+
+    path: str
+    before: Inventory
+    after: Inventory
+
+
+def inventory(path: str, text: str) -> Inventory:
+    """The counts of one file."""
+    source = opened(path, text)
+    return Inventory() if source is None else counted(outline(source))
+
+
+def counted(found: Outline) -> Inventory:
+    """The counts of an outline."""
+    return Inventory(
+        tests=sum(case.weight for case in found.cases),
+        assertions=sum(
+            assertion.weight * max(case.weight, 1) for case in found.cases for assertion in case.assertions
+        )
+        + len(found.loose),
+        skips=len(found.skips),
+    )
+
+
+def changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
+    """The counts of every test file that changed, by path."""
+    found = []
+    for path in sorted({*before, *after}):
+        old = inventory(path, before[path]) if path in before else Inventory()
+        new = inventory(path, after[path]) if path in after else Inventory()
+        if old != Inventory() or new != Inventory():
+            found.append(Change(path=path, before=old, after=new))
+    return tuple(found)

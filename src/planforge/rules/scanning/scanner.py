@@ -1,0 +1,58 @@
+"""All rules, put to one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from planforge.rules.scanning import cases, comments, pipelines
+from planforge.rules.scanning.counts import Inventory, counted
+from planforge.rules.scanning.issues import Issue, Waiver, waive
+from planforge.rules.scanning.languages import Language, Role
+from planforge.rules.scanning.others import rules as others
+from planforge.rules.scanning.outlines import Outline
+from planforge.rules.scanning.python import rules as python
+from planforge.rules.scanning.reading import opened, outline
+from planforge.rules.scanning.source import Source
+
+NOT_STRICT = "`xfail` without `strict`"
+
+
+class Examined(NamedTuple):
+    """All that one look at a file tells."""
+
+    issues: tuple[Issue, ...]
+    counts: Inventory
+
+
+def scan(path: str, text: str, waivers: Sequence[Waiver], *, strict_xfail: bool) -> tuple[Issue, ...]:
+    """Where a file breaks a rule, from top to bottom."""
+    source = opened(path, text)
+    if source is None:
+        return ()
+    return tuple(waive(issue, waivers) for issue in examine(source, strict_xfail=strict_xfail).issues)
+
+
+def examine(source: Source, *, strict_xfail: bool) -> Examined:
+    """What a file breaks, and how many tests it has."""
+    found = outline(source)
+    places = {(issue.line, issue.column, issue.rule): issue for issue in _issues(source, found)}
+    issues = tuple(
+        places[place]
+        for place in sorted(places)
+        if not (strict_xfail and places[place].message == NOT_STRICT)
+    )
+    return Examined(issues, counted(found))
+
+
+def _issues(source: Source, found: Outline) -> Iterator[Issue]:
+    yield from comments.issues(source, found)
+    yield from pipelines.issues(source)
+    yield from cases.issues(source, found)
+    if source.language is Language.PYTHON and source.role is Role.SOURCE:
+        if "__eq__" in source.text:  # or there is nothing that only the tree would tell
+            yield from python.issues(source)
+    elif source.tree is not None:
+        yield from python.issues(source)
+    else:
+        yield from others.issues(source, found)

@@ -1,0 +1,147 @@
+"""How much linters, type checkers and compilers found: SARIF, eslint's JSON, and their closing lines."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from planforge.workspace.reports.tally import content_of, plain
+
+
+class Findings(NamedTuple):
+    """How many findings, and of those of compilers how many warnings; None is not known."""
+
+    total: int | None = None
+    warnings: int | None = None
+    doubt: str = ""
+    """Why the count cannot be believed, if so."""
+
+
+class _Suppression(msgspec.Struct):
+    status: str = "accepted"
+
+
+class _Result(msgspec.Struct):
+    kind: str = "fail"
+    level: str = ""
+    baseline: str = msgspec.field(name="baselineState", default="")
+    suppressions: list[_Suppression] | None = None
+
+    @property
+    def counts(self) -> bool:
+        accepted = any(item.status == "accepted" for item in self.suppressions or ())
+        return self.kind in ("fail", "open", "review") and self.baseline != "absent" and not accepted
+
+
+class _Invocation(msgspec.Struct):
+    successful: bool = msgspec.field(name="executionSuccessful", default=True)
+
+
+class _Run(msgspec.Struct):
+    results: list[_Result] | None = None
+    invocations: list[_Invocation] | None = None
+
+
+class _Sarif(msgspec.Struct):
+    version: str
+    runs: list[_Run]
+
+
+def read_sarif(path: Path) -> Findings | None:
+    """Read a SARIF file. What is suppressed, absent against the baseline or passed is no finding."""
+    report = _decoded(path, _Sarif)
+    if not isinstance(report, _Sarif) or not report.version.startswith("2."):
+        return None
+    failed = any(not call.successful for run in report.runs for call in run.invocations or ())
+    # A run without results did not look; one with an empty list looked and found nothing.
+    if any(run.results is None for run in report.runs) or failed:
+        return Findings(doubt="the tool says that it did not run to its end")
+    return Findings(sum(result.counts for run in report.runs for result in run.results or ()))
+
+
+class _EslintFile(msgspec.Struct):
+    errors: int = msgspec.field(name="errorCount")
+    warnings: int = msgspec.field(name="warningCount")
+
+
+def read_eslint(path: Path) -> Findings | None:
+    """Read what eslint writes with `--format json`."""
+    files = _decoded(path, list[_EslintFile])
+    if not isinstance(files, list):
+        return None
+    return Findings(sum(file.errors + file.warnings for file in files))
+
+
+def _decoded(path: Path, kind: object) -> object:
+    content = content_of(path)
+    if content is None:
+        return None
+    try:
+        return msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=kind)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+CLOSING = (
+    re.compile(r"^Found (\d{1,9}) errors? in \d+ files?\b", re.MULTILINE),  # mypy
+    re.compile(
+        r"^Found (\d{1,9}) errors? in the same file\b|^Found (\d{1,9}) errors? in \d+ files\.$", re.MULTILINE
+    ),
+    re.compile(r"^Found (\d{1,9}) errors?(?:\.| \([^)]*\)\.)$", re.MULTILINE),  # ruff, biome
+    re.compile(r"^✖ (\d{1,9}) problems? \(", re.MULTILINE),  # eslint
+    re.compile(r"^(\d{1,9}) errors?, \d+ warnings?, \d+ informations?", re.MULTILINE),  # pyright
+    re.compile(r"^\d+ files? inspected, (\d{1,9}|no) offenses? detected", re.MULTILINE),  # rubocop
+    re.compile(r"^(\d{1,9}) issues?[.:]$", re.MULTILINE),  # golangci-lint
+    re.compile(r"^Found (\d{1,9}) diagnostics?$", re.MULTILINE),  # ty
+)
+CLEAN = re.compile(
+    r"^(?:All checks passed!|Success: no issues found in .*|Your code has been rated at 10\.00/10.*)$",
+    re.MULTILINE,
+)
+PLACED = re.compile(
+    r"^(?!warning: |\[)[^\s:(][^\s:]*(?::\d+){1,2}: ?\S|^\S[^\n]*\(\d+,\d+\): error TS\d+: ", re.MULTILINE
+)
+"""A line that names a file and a place in it, as flake8, `go vet`, `tsc` and many others print."""
+
+GENERATED = re.compile(
+    r"^warning: .+ generated (\d{1,9}) warnings?\b(?: \((\d{1,9}) duplicates?\))?", re.MULTILINE
+)  # cargo, rustc
+COMPILER = re.compile(r"^[^\s:][^\n:]*:\d+(?::\d+)?: warning: ", re.MULTILINE)  # gcc, clang, javac
+FINISHED = re.compile(r"^ +Finished ", re.MULTILINE)
+TALK = re.compile(r"^(?:>.*|make(?:\[\d+\])?: .*|\$ .*|\s*)$", re.MULTILINE)
+
+
+def read_findings(output: str, exit_code: int) -> Findings:
+    """What the closing lines of linters add up to; where there are none, the lines that name a place."""
+    text = plain(output)
+    numbers = [match for pattern in CLOSING for match in _values(pattern, text)]
+    warned = read_warnings(text)
+    if numbers:
+        return Findings(sum(numbers), warned)
+    if warned is not None and not CLEAN.search(text):
+        return Findings(warned, warned)
+    if places := len(PLACED.findall(text)):
+        return Findings(places, warned)
+    silent = not TALK.sub("", text).strip()
+    return Findings(0 if exit_code == 0 and (silent or CLEAN.search(text)) else None, warned)
+
+
+def read_warnings(output: str) -> int | None:
+    """How often a compiler warned, if it is one that says."""
+    text = plain(output)
+    counts = [int(number) - int(again or 0) for number, again in GENERATED.findall(text)]
+    lines = len(COMPILER.findall(text))
+    if counts or lines:
+        return sum(counts) + lines
+    return 0 if FINISHED.search(text) else None
+
+
+def _values(pattern: re.Pattern[str], text: str) -> list[int]:
+    found = []
+    for match in pattern.finditer(text):
+        number = next((group for group in match.groups() if group is not None), "0")
+        found.append(0 if number == "no" else int(number))
+    return found

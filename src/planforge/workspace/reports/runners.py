@@ -1,0 +1,372 @@
+"""How each runner says at the end what came of the tests, as patterns over what it prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from planforge.kernel.evidence import Counts
+from planforge.workspace.reports.tally import Tally, counted, plain
+from planforge.workspace.reports.tap import read_tap
+
+Found = Iterator[tuple[int, Counts]]
+"""Where each summary stands, and its counts."""
+
+
+class Runner(NamedTuple):
+    """How the output of one runner is read."""
+
+    summaries: Callable[[str], Found]
+    failing: Callable[[str], Iterable[str]] = lambda _: ()
+    begins: re.Pattern[str] | None = None
+    """The heading of a session, if the runner prints one."""
+    own_heading: bool = True
+    """Whether no other runner prints the same heading."""
+
+
+# Python
+
+RAN = re.compile(r"^Ran (\d{1,9}) tests? in ", re.MULTILINE)
+ENDED = re.compile(r"^(?:OK|FAILED|NO TESTS RAN)(?: \(([a-z0-9=, ]+)\))?\s*$", re.MULTILINE)
+FAILING = re.compile(r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (\S+) \(([^)\s]+)\)", re.MULTILINE)
+
+
+def read_unittest(output: str) -> Tally | None:
+    """Read the closing lines of Python's own `unittest`; where there are several, none can be believed."""
+    ran = list(RAN.finditer(output))
+    ended = ENDED.search(output, ran[0].end()) if len(ran) == 1 else None
+    if ended is None:
+        return None
+    numbers = _numbers(ended[1] or "", r"([a-z]+(?: [a-z]+)?)=(\d{1,9})")
+    total = int(ran[0][1])
+    bad = sum(numbers.get(name, 0) for name in ("failures", "errors", "unexpected successes"))
+    skipped = numbers.get("skipped", 0)
+    counts = counted(total=total, passed=max(total - bad - skipped, 0), failed=bad, skipped=skipped)
+    return Tally(counts, tuple(sorted(set(_unittest_names(output)))) if bad else ())
+
+
+def _numbers(text: str, pattern: str) -> dict[str, int]:
+    return {name: int(number) for name, number in re.findall(pattern, text)}
+
+
+def _unittest_names(output: str) -> Iterator[str]:
+    for name, where in FAILING.findall(output):
+        yield where if where.endswith(name) else f"{where}.{name}"
+
+
+PYTEST = re.compile(
+    r"^(?:=+ )?((?:\d+ [a-z]+(?: [a-z]+)?, )*\d+ [a-z]+(?: [a-z]+)?|no tests (?:ran|collected))"
+    r" in \d+(?:\.\d+)?s(?: \([\d:, a-z]+\))?(?: =+)?$",
+    re.MULTILINE,
+)
+PYTEST_WORDS = r"(\d{1,9}) (passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)\b"
+PYTEST_NAMES = re.compile(r"^(?:FAILED|ERROR) ([^\s\[]+\[[^\n]*?\](?= - |$)|(?:(?! - )[^\n])+)", re.MULTILINE)
+
+
+def pytest_numbers(line: str) -> dict[str, int]:
+    """How many of each kind are in pytest's last line."""
+    found: dict[str, int] = {}
+    for number, word in re.findall(PYTEST_WORDS, line):
+        name = {"errors": "error", "warnings": "warning"}.get(word, word)
+        found[name] = found.get(name, 0) + int(number)
+    return found
+
+
+def pytest_lines(output: str) -> list[dict[str, int]]:
+    """The numbers of every last line of pytest in `output`."""
+    return [pytest_numbers(match[1]) for match in PYTEST.finditer(plain(output))]
+
+
+def _pytest(text: str) -> Found:
+    for match in PYTEST.finditer(text):
+        numbers = pytest_numbers(match[1])
+        if numbers or match[1].startswith("no tests"):
+            yield (
+                match.start(),
+                counted(
+                    passed=numbers.get("passed", 0) + numbers.get("xpassed", 0),
+                    failed=numbers.get("failed", 0) + numbers.get("error", 0),
+                    skipped=numbers.get("skipped", 0) + numbers.get("xfailed", 0),
+                ),
+            )
+
+
+def _pytest_names(text: str) -> Iterable[str]:
+    return (name.strip() for name in PYTEST_NAMES.findall(text) if not name.startswith("("))
+
+
+def _unittest(text: str) -> Found:
+    ran = list(RAN.finditer(text))
+    ends = [*(match.start() for match in ran[1:]), len(text)]
+    for match, end in zip(ran, ends, strict=False):
+        part = text[match.start() : end]
+        tally = read_unittest(part)
+        if tally is not None:
+            yield match.start(), tally.counts
+
+
+# Compiled languages
+
+CARGO_BEGINS = re.compile(r"^running (\d{1,9}) tests?$", re.MULTILINE)
+CARGO = re.compile(
+    r"^test result: \S+\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored; (\d{1,9}) measured;",
+    re.MULTILINE,
+)
+CARGO_NAMES = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. FAILED$", re.MULTILINE)
+GO_CASES = re.compile(r"^ *--- (PASS|FAIL|SKIP): (\S+) \([\d.]+s\)$", re.MULTILINE)
+GO_PACKAGES = re.compile(
+    r"^(ok|FAIL|\?)[ \t]+(\S+)[ \t]+(?:\[(build failed|setup failed)\]|\[no |[\d.]+s|\(cached\))",
+    re.MULTILINE,
+)
+CTEST_BEGINS = re.compile(r"^Test project .+$", re.MULTILINE)
+CTEST = re.compile(r"^\d+% tests passed(?:, (\d{1,9}) tests? failed)? out of (\d{1,9})$", re.MULTILINE)
+CTEST_NONE = re.compile(r"^No tests were found!!!$", re.MULTILINE)
+CTEST_LISTED = re.compile(r"^[ \t]+\d+ - (.+?) \(([A-Za-z *_]+)\)(?:[ \t].*)?$", re.MULTILINE)
+CTEST_NOT_RUN = ("Skipped", "Disabled")
+SUREFIRE_BEGINS = re.compile(r"^(?:\[INFO\] )? ?T E S T S$", re.MULTILINE)
+SUREFIRE = re.compile(
+    r"^(?:\[\w+\] )?Tests run: (\d{1,9}), Failures: (\d{1,9}), Errors: (\d{1,9}), Skipped: (\d{1,9})$",
+    re.MULTILINE,
+)
+SUREFIRE_NAMES = re.compile(r"^\[ERROR\] +(\w[\w.$]*\.\w+)(?::\d+)?\b.* (?:»|expected|<<<)", re.MULTILINE)
+
+
+def _cargo(text: str) -> Found:
+    for match in CARGO.finditer(text):
+        passed, failed, ignored, measured = (int(number) for number in match.groups())
+        yield match.start(), counted(passed=passed + measured, failed=failed, skipped=ignored)
+
+
+def _go(text: str) -> Found:
+    """Verbose output alone: without `-v`, Go says nothing about the number of tests."""
+    packages = list(GO_PACKAGES.finditer(text))
+    cases = GO_CASES.findall(text)
+    if packages and cases:
+        states = [state for state, _ in cases]
+        broken = sum(match[3] is not None for match in packages)
+        passed, failed, skipped = (states.count(state) for state in ("PASS", "FAIL", "SKIP"))
+        yield packages[-1].start(), counted(passed=passed, failed=failed + broken, skipped=skipped)
+
+
+def _go_names(text: str) -> Iterable[str]:
+    yield from (name for state, name in GO_CASES.findall(text) if state == "FAIL")
+    yield from (match[2] for match in GO_PACKAGES.finditer(text) if match[3])
+
+
+def _ctest(text: str) -> Found:
+    for match in CTEST.finditer(text):
+        failed, total = int(match[1] or 0), int(match[2])
+        following = text[match.end() : match.end() + 100_000]
+        skipped = sum(state == "Skipped" for _, state in CTEST_LISTED.findall(following))
+        yield (
+            match.start(),
+            counted(total=total, passed=total - failed - skipped, failed=failed, skipped=skipped),
+        )
+    for match in CTEST_NONE.finditer(text):
+        yield match.start(), counted()
+
+
+def _ctest_names(text: str) -> Iterable[str]:
+    return (name for name, state in CTEST_LISTED.findall(text) if state not in CTEST_NOT_RUN)
+
+
+def _surefire(text: str) -> Found:
+    for match in SUREFIRE.finditer(text):
+        total, failures, errors, skipped = (int(number) for number in match.groups())
+        bad = failures + errors
+        yield match.start(), counted(total=total, passed=total - bad - skipped, failed=bad, skipped=skipped)
+
+
+# JavaScript
+
+JEST = re.compile(
+    r"^Test Suites: (?:(\d{1,9}) failed)?[^\n]*\nTests: +(?:(\d{1,9}) failed, )?(?:(\d{1,9}) skipped, )?"
+    r"(?:(\d{1,9}) todo, )?(?:(\d{1,9}) passed, )?(\d{1,9}) total$",
+    re.MULTILINE,
+)
+JEST_NAMES = re.compile(r"^  ● (?!Console|Test suite failed)(.+?)$", re.MULTILINE)
+VITEST = re.compile(
+    r"^ *Test Files  (?:(\d{1,9}) failed)?[^\n]*\n *Tests  (.*?)(?: \((\d{1,9})\))?$|^ *Tests  (no tests)$",
+    re.MULTILINE,
+)
+VITEST_NAMES = re.compile(r"^ FAIL +(\S[^\n]* > [^\n]+)$", re.MULTILINE)
+MOCHA = re.compile(
+    r"^  (\d{1,9}) passing \([^)\n]+\)$(?:\n  (\d{1,9}) pending$)?(?:\n  (\d{1,9}) failing$)?", re.MULTILINE
+)
+MOCHA_NAMES = re.compile(r"^  \d+\) ([^\n]+(?:\n {7,}\S[^\n]*){0,12}?):\n", re.MULTILINE)
+NODE_BEGINS = re.compile(r"^TAP version 13$", re.MULTILINE)
+NODE = re.compile(
+    r"^[#\u2139] tests (\d{1,9})\n(?:[#\u2139] suites \d+\n)?[#\u2139] pass (\d{1,9})\n"
+    r"[#\u2139] fail (\d{1,9})\n[#\u2139] cancelled (\d{1,9})\n"
+    r"[#\u2139] skipped (\d{1,9})\n[#\u2139] todo (\d{1,9})$",
+    re.MULTILINE,
+)
+NODE_NAMES = re.compile(r"^ *✖ (?!failing tests:)(.+?) \([\d.]+ms\)$", re.MULTILINE)
+BUN = re.compile(
+    r"^ *(\d{1,9}) pass\n(?: *(\d{1,9}) skip\n)?(?: *(\d{1,9}) todo\n)? *(\d{1,9}) fail\n"
+    r"(?:.*\n){0,5}?Ran (\d{1,9}) tests? across",
+    re.MULTILINE,
+)
+DENO = re.compile(
+    r"^(?:ok|FAILED) \| (\d{1,9}) passed(?: \(\d+ steps?\))? \| (\d{1,9}) failed(?: \(\d+ steps?\))?"
+    r"(?: \| (\d{1,9}) ignored)?",
+    re.MULTILINE,
+)
+JASMINE = re.compile(r"^(\d{1,9}) specs?, (\d{1,9}) failures?(?:, (\d{1,9}) pending specs?)?$", re.MULTILINE)
+
+
+def _jest(text: str) -> Found:
+    for match in JEST.finditer(text):
+        suites, failed, skipped, todo, passed, total = (int(number or 0) for number in match.groups())
+        broken = suites if not failed else 0  # files whose tests could not be run
+        yield (
+            match.start(),
+            counted(total=total + broken, passed=passed, failed=failed + broken, skipped=skipped + todo),
+        )
+
+
+def _vitest(text: str) -> Found:
+    for match in VITEST.finditer(text):
+        numbers = {word: int(number) for number, word in re.findall(r"(\d{1,9}) (\w+)", match[2] or "")}
+        failed = numbers.get("failed", 0)
+        broken = int(match[1] or 0) if not failed else 0
+        skipped = numbers.get("skipped", 0) + numbers.get("todo", 0)
+        yield (
+            match.start(),
+            counted(passed=numbers.get("passed", 0), failed=failed + broken, skipped=skipped),
+        )
+
+
+def _mocha(text: str) -> Found:
+    for match in MOCHA.finditer(text):
+        passed, pending, failed = (int(number or 0) for number in match.groups())
+        yield match.start(), counted(passed=passed, failed=failed, skipped=pending)
+
+
+def _mocha_names(text: str) -> Iterable[str]:
+    return (" ".join(name.split()) for name in MOCHA_NAMES.findall(text))
+
+
+def _node(text: str) -> Found:
+    for match in NODE.finditer(text):
+        total, passed, failed, cancelled, skipped, todo = (int(number) for number in match.groups())
+        yield (
+            match.start(),
+            counted(total=total, passed=passed, failed=failed + cancelled, skipped=skipped + todo),
+        )
+
+
+def _node_names(text: str) -> Iterable[str]:
+    tally = read_tap(text)
+    return [*(tally.failing if tally else ()), *NODE_NAMES.findall(text)]
+
+
+def _bun(text: str) -> Found:
+    for match in BUN.finditer(text):
+        passed, skipped, todo, failed, total = (int(number or 0) for number in match.groups())
+        yield match.start(), counted(total=total, passed=passed, failed=failed, skipped=skipped + todo)
+
+
+def _in_order_passed_failed_skipped(pattern: re.Pattern[str]) -> Callable[[str], Found]:
+    def found(text: str) -> Found:
+        for match in pattern.finditer(text):
+            passed, failed, skipped = (int(number or 0) for number in match.groups())
+            yield match.start(), counted(passed=passed, failed=failed, skipped=skipped)
+
+    return found
+
+
+def _in_order_total_failed_skipped(pattern: re.Pattern[str]) -> Callable[[str], Found]:
+    def found(text: str) -> Found:
+        for match in pattern.finditer(text):
+            total, failed, skipped = (int(number or 0) for number in match.groups())
+            passed = max(total - failed - skipped, 0)
+            yield match.start(), counted(total=total, passed=passed, failed=failed, skipped=skipped)
+
+    return found
+
+
+# Others
+
+RSPEC = re.compile(
+    r"^(\d{1,9}) examples?, (\d{1,9}) failures?(?:, (\d{1,9}) pending)?"
+    r"(?:, (\d{1,9}) errors? occurred outside of examples)?$",
+    re.MULTILINE,
+)
+RSPEC_NAMES = re.compile(r"^rspec (\S+) # (.+)$", re.MULTILINE)
+MINITEST = re.compile(
+    r"^(\d{1,9}) (?:runs|tests), \d+ assertions, (\d{1,9}) failures, (\d{1,9}) errors"
+    r"(?:, \d+ pendings, \d+ omissions)?(?:, (\d{1,9}) skips)?",
+    re.MULTILINE,
+)
+PHPUNIT_BEGINS = re.compile(r"^PHPUnit \d+\.\S+ by ", re.MULTILINE)
+PHPUNIT = re.compile(
+    r"^OK \((\d{1,9}) tests?, \d+ assertions?\)$|^(Tests: \d+, Assertions: \d+.*)\.$|^No tests executed!$",
+    re.MULTILINE,
+)
+PHPUNIT_NAMES = re.compile(r"^\d+\) (\S+::\S+)", re.MULTILINE)
+EXUNIT = re.compile(
+    r"^(?:\d+ (?:doctests?|properties|property), )*(\d{1,9}) tests?, (\d{1,9}) failures?"
+    r"(?:, (\d{1,9}) skipped)?(?: \(\d+ excluded\))?$",
+    re.MULTILINE,
+)
+DOTNET = re.compile(
+    r"^[ \t]*(?:Passed|Failed|Skipped)! +- Failed: +(\d{1,9}), Passed: +(\d{1,9}),"
+    r" Skipped: +(\d{1,9}), Total: +(\d{1,9})",
+    re.MULTILINE,
+)
+
+
+def _rspec(text: str) -> Found:
+    for match in RSPEC.finditer(text):
+        total, failed, pending, outside = (int(number or 0) for number in match.groups())
+        passed = total - failed - pending
+        yield (
+            match.start(),
+            counted(total=total + outside, passed=passed, failed=failed + outside, skipped=pending),
+        )
+
+
+def _minitest(text: str) -> Found:
+    for match in MINITEST.finditer(text):
+        total, failures, errors, skips = (int(number or 0) for number in match.groups())
+        bad = failures + errors
+        yield match.start(), counted(total=total, passed=total - bad - skips, failed=bad, skipped=skips)
+
+
+def _phpunit(text: str) -> Found:
+    for match in PHPUNIT.finditer(text):
+        numbers = _numbers(match[2] or "", r"(\w+): (\d{1,9})")
+        total = int(match[1] or numbers.get("Tests", 0))
+        bad = sum(numbers.get(word, 0) for word in ("Failures", "Errors"))
+        skipped = sum(numbers.get(word, 0) for word in ("Skipped", "Incomplete"))
+        yield match.start(), counted(total=total, passed=total - bad - skipped, failed=bad, skipped=skipped)
+
+
+def _dotnet(text: str) -> Found:
+    for match in DOTNET.finditer(text):
+        failed, passed, skipped, total = (int(number) for number in match.groups())
+        yield match.start(), counted(total=total, passed=passed, failed=failed, skipped=skipped)
+
+
+RUNNERS: dict[str, Runner] = {
+    "pytest": Runner(_pytest, _pytest_names, re.compile(r"^=+ test session starts =+$", re.MULTILINE)),
+    "unittest": Runner(_unittest, _unittest_names),
+    "cargo": Runner(_cargo, CARGO_NAMES.findall, CARGO_BEGINS),
+    "go": Runner(_go, _go_names),
+    "ctest": Runner(_ctest, _ctest_names, CTEST_BEGINS),
+    "surefire": Runner(_surefire, SUREFIRE_NAMES.findall, SUREFIRE_BEGINS),
+    "jest": Runner(_jest, JEST_NAMES.findall),
+    "vitest": Runner(_vitest, VITEST_NAMES.findall),
+    "mocha": Runner(_mocha, _mocha_names),
+    "node": Runner(_node, _node_names, NODE_BEGINS, own_heading=False),
+    "bun": Runner(_bun),
+    "deno": Runner(_in_order_passed_failed_skipped(DENO)),
+    "jasmine": Runner(_in_order_total_failed_skipped(JASMINE)),
+    "rspec": Runner(_rspec, lambda text: (name for _, name in RSPEC_NAMES.findall(text))),
+    "minitest": Runner(_minitest),
+    "phpunit": Runner(_phpunit, PHPUNIT_NAMES.findall, PHPUNIT_BEGINS),
+    "exunit": Runner(_in_order_total_failed_skipped(EXUNIT)),
+    "dotnet": Runner(_dotnet),
+}

@@ -1,0 +1,93 @@
+"""What a reader finds, and how files that may be anything are read."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from planforge.kernel.evidence import Counts
+
+REPORT_LIMIT = 100 * 1024 * 1024
+"""How many bytes a report may have."""
+
+NAMES_LIMIT = 200_000
+"""How many names of tests are kept; where there are more, none are."""
+
+CAUSE_LIMIT = 2_000
+"""How many characters of what a failing test said are looked at."""
+
+LEFT_OUT = re.compile(r"^\[\d+ bytes left out\]$", re.MULTILINE)
+"""What `processes` writes where it dropped the middle of a long output."""
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Tally(NamedTuple):
+    """The counts, and the names of the tests that failed."""
+
+    counts: Counts
+    failing: tuple[str, ...]
+    names: tuple[str, ...] | None = None
+    """All tests, if the report names them; a name may be there more than once."""
+    causes: tuple[str, ...] = ()
+    """What each failing test said, if the report tells."""
+    doubt: str = ""
+    """Why the counts cannot be believed, if so."""
+    warnings: int | None = None
+    """How often the runner warned, if it counts that."""
+
+
+def counted(*, passed: int = 0, failed: int = 0, skipped: int = 0, total: int | None = None) -> Counts:
+    """Counts; the total is the sum unless the runner has its own."""
+    return Counts(
+        total=passed + failed + skipped if total is None else total,
+        passed=passed,
+        failed=failed,
+        skipped=skipped,
+    )
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Names as they are kept."""
+    return tuple(sorted(names))
+
+
+def whole(names: list[str]) -> tuple[str, ...] | None:
+    """All names in order, or None where they are too many to keep."""
+    return in_order(names) if len(names) <= NAMES_LIMIT else None
+
+
+def added(tallies: Iterable[Tally]) -> Tally | None:
+    """Several tallies of different tests as one."""
+    known = list(tallies)
+    if not known:
+        return None
+    names = [tally.names for tally in known]
+    warnings = [tally.warnings for tally in known if tally.warnings is not None]
+    return Tally(
+        sum((tally.counts for tally in known), counted()),
+        in_order(name for tally in known for name in tally.failing),
+        None if None in names else whole([name for part in names for name in part or ()]),
+        tuple(cause for tally in known for cause in tally.causes),
+        next((tally.doubt for tally in known if tally.doubt), ""),
+        sum(warnings) if warnings else None,
+    )
+
+
+def content_of(path: Path) -> bytes | None:
+    """What is in a report, if it is a file of a bearable size."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > REPORT_LIMIT:
+            return None
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def plain(output: str) -> str:
+    """Output without colours, and with one sort of line end."""
+    return ESCAPES.sub("", output).replace("\r\n", "\n")
