@@ -214,10 +214,3 @@ def test_a_verdict_in_json_that_is_quoted_approves_nothing(own: str) -> None:
 @pytest.mark.parametrize("around", ["```json\n{}\n```\n", "`{}`\n", "+ {}\n", "<!-- {} -->\n", "    {}\n"])
 def test_a_verdict_in_json_does_not_outweigh_a_blocking_finding(own: str, around: str) -> None:
     assert parse_audit(own + around.replace("{}", JSON)).verdict is not Verdict.APPROVED
-
-
-@pytest.mark.xfail(reason="`parse_audit` weighs JSON against marked findings, not against its sentences")
-@pytest.mark.parametrize("around", ["```json\n{}\n```\n", "`{}`\n", "+ {}\n", "<!-- {} -->\n", "    {}\n"])
-def test_a_verdict_in_json_does_not_outweigh_a_call_for_revision(around: str) -> None:
-    answer = OWN["asks for a revision"] + around.replace("{}", JSON)
-    assert parse_audit(answer).verdict is not Verdict.APPROVED

@@ -395,7 +395,7 @@ STORY: tuple[tuple[str, Event], ...] = (
     ),
     (
         "run-003",
-        events.CheckoutUpdated(branch="main", place="/work/project", was="ba5e", now="1a4d", files=2),
+        events.CheckoutUpdated(branch="main", place="/srv/project", was="ba5e", now="1a4d", files=2),
     ),
 )
 """A plan that is forged, approved, carried out with one retry, and stopped by its audit."""

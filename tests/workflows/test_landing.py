@@ -98,7 +98,7 @@ class Branches:
             branch_at=self.branch_at,
             missing=self.missing.pop(0) if self.missing else False,
             foreign=self.foreign.pop(0) if self.foreign else "",
-            checkout="/work/project",
+            checkout="/srv/project",
         )
 
     def on_ReadQueue(self, effect: effects.ReadQueue) -> object:  # noqa: N802
@@ -155,7 +155,7 @@ class Branches:
         """Nothing to answer."""
 
     def on_UpdateCheckout(self, effect: effects.UpdateCheckout) -> object:  # noqa: N802
-        return effects.CheckoutChange(place="/work/project", was="base", now=effect.commit, files=3)
+        return effects.CheckoutChange(place="/srv/project", was="base", now=effect.commit, files=3)
 
 
 def landing(branches: Branches, **options: Any) -> Driven[LandResult]:
@@ -430,6 +430,6 @@ def test_work_that_conflicts_with_what_has_landed_is_foretold() -> None:
 def test_a_checkout_that_was_updated_is_on_record() -> None:
     flow = driven(update_checkout(UpdateRequest(run="run-009", branch="main", commit="new")), Branches())
     assert flow.notes == [
-        CheckoutUpdated(branch="main", place="/work/project", was="base", now="new", files=3)
+        CheckoutUpdated(branch="main", place="/srv/project", was="base", now="new", files=3)
     ]
-    assert flow.result.reason == "`main` is at new, 3 files in `/work/project`"
+    assert flow.result.reason == "`main` is at new, 3 files in `/srv/project`"

@@ -8,6 +8,7 @@ large the steps were that have landed before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -17,6 +18,7 @@ from planforge.kernel.events import RecordedFinding, StepCompleted
 from planforge.rules import protection
 from planforge.rules.findings import Finding, Severity
 from planforge.rules.scanning import integrity
+from planforge.rules.scanning.issues import live
 from planforge.workspace import patches, reading, repository
 from planforge.workspace.reading import Changed
 
@@ -34,7 +36,8 @@ def inspect(project: Project, effect: effects.Inspect) -> effects.Inspection:
     before = {item.path: text for item in changed if (text := _text(item, item.before)) is not None}
     after = {item.path: text for item in changed if (text := _text(item, item.after)) is not None}
     settings = project.settings
-    found = [*_unread(changed), *integrity.compare(before, after, settings.scan.pinned)]
+    waivers = live(settings.scan.waivers, datetime.now(UTC).date())
+    found = [*_unread(changed), *integrity.compare(before, after, settings.scan.pinned, waivers=waivers)]
     lines, landed = _lines(project, effect), _landed(project)
     size = protection.size_finding(lines, effect.files, landed, settings.protect.size)
     found += [size] if size else []
