@@ -18,7 +18,7 @@ test-projects: .venv/ready ## Gather evidence on real projects from the package 
 	$(BIN)/python tools/real_projects.py
 
 soak: .venv/ready ## Ten thousand histories with crashes, none of which may lose a tree (SOAK="--help" for more)
-	PYTHONPATH=tests $(BIN)/python -m soak $(SOAK)
+	PYTHONPATH=tests $(BIN)/python -m soak --sequences 10000 --jobs 2 --done build/soak $(SOAK)
 
 check: .venv/ready ## Formatter, linter, types, import contract
 	$(BIN)/ruff format --check .

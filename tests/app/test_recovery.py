@@ -16,6 +16,8 @@ from planforge.kernel.locks import held
 from planforge.workspace.worktrees import Worktrees
 from repositories import DATE, commit, git, repository, write
 
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
@@ -261,6 +263,16 @@ def test_what_the_archive_could_not_take_is_told(project: Project) -> None:
     write(worktrees.path("a"), {".GIT/config": "not allowed\n"})
     [note] = clean(project).notes
     assert note.startswith("`.GIT/config` is kept in `")
+
+
+def test_a_secret_in_a_worktree_that_is_cleaned_up_does_not_get_into_git(project: Project) -> None:
+    worktrees = run(project, "run-001")
+    worktrees.open("a", "HEAD")
+    write(worktrees.path("a"), {"new.py": "new\n", "env": f"TOKEN={SECRET}\n"})
+    clean(project)
+    found = recovery.archived(project)
+    assert [item.files for item in found.work] == [("new.py",)]
+    assert [item.files for item in found.quarantined] == [("env",)]
 
 
 def test_what_is_kept_nowhere_else_is_refused_by_name(project: Project) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.app import runs
+from planforge.app import runs, screening
 from planforge.errors import InvalidInput, Locked, PlanforgeError
 from planforge.kernel.locks import held, is_held
 from planforge.workspace import cleaning
@@ -64,7 +64,8 @@ def clean(
     gone = [item for item in found if item.goes]
     notes: list[str] = []
     if yes:
-        tried = [_remove(project, item, wishes, notes) for item in gone]
+        plans = {run: row.subject for run, row in rows.items()}
+        tried = [_remove(project, item, wishes, plans.get(item.run, ""), notes) for item in gone]
         gone = [item for item in tried if item.goes]
         stays += [item for item in tried if not item.goes]
     return Cleanup(
@@ -86,11 +87,12 @@ def _last(row: RunRow | None) -> datetime | None:
     return datetime.fromisoformat(row.updated_at) if row is not None else None
 
 
-def _remove(project: Project, item: Item, wishes: Wishes, notes: list[str]) -> Item:
+def _remove(project: Project, item: Item, wishes: Wishes, plan: str, notes: list[str]) -> Item:
     """Remove one thing as the only process that is at its run; what could not be removed stays, with why."""
     try:
         with held(project.lock(item.run), f"`{item.run}`"):
-            notes += cleaning.remove(project.git, project.state, item, wishes)
+            secret = screening.finder(project, plan)
+            notes += cleaning.remove(project.git, project.state, item, wishes, secret)
     except Locked:
         return msgspec.structs.replace(item, goes=False, reason=f"`{item.run}` is being driven")
     except (PlanforgeError, OSError) as error:

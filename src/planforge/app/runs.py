@@ -131,6 +131,7 @@ def _alone_at_it(project: Project, run: str) -> AbstractContextManager[None]:
 
 
 async def _drive(project: Project, run: str) -> Ended:
+    from planforge.app import screening
     from planforge.app.compose import performers
     from planforge.app.leasing import Leasing
     from planforge.kernel.driver import Driver
@@ -143,7 +144,8 @@ async def _drive(project: Project, run: str) -> Ended:
     started = _started(project, run)
     entry = FLOWS[started.flow]
     request = msgspec.json.decode(unpack(project.ledger, started.request), type=entry.request)
-    worktrees = Worktrees(project.git, project.state, run)
+    secret = screening.finder(project, started.subject)
+    worktrees = Worktrees(project.git, project.state, run, secret=secret)
     processes.sweep(project.state)
     worktrees.discard_checks()
     leasing = Leasing(project, run)
@@ -217,7 +219,7 @@ def _started(project: Project, run: str) -> RunStarted:
 
 def cancel(project: Project, run: str, *, reason: str, actor: str) -> Ended:
     """End a run that nobody drives, for good. What its agents left is archived; what landed stays."""
-    from planforge.app import leasing, plans
+    from planforge.app import leasing, plans, screening
     from planforge.kernel.events import PlanEnded, RunEnded
     from planforge.workspace.worktrees import Worktrees
 
@@ -228,7 +230,8 @@ def cancel(project: Project, run: str, *, reason: str, actor: str) -> Ended:
         raise RefusedByGate(f"`{run}` has ended already ({found.status})")
     said = f"cancelled by {actor}: {reason}"
     with held(project.lock(run), f"`{run}`"):
-        Worktrees(project.git, project.state, run).sweep()
+        secret = screening.finder(project, found.subject)
+        Worktrees(project.git, project.state, run, secret=secret).sweep()
         leasing.give_back(project.ledger, run, said)
         ending: list[Event] = [RunEnded(run=run, succeeded=False, reason=said, exit_code=1)]
         query = "SELECT branch, landed FROM plans WHERE plan = ? AND status IN ('IMPLEMENTING', 'AUDITING')"

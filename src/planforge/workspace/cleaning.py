@@ -22,6 +22,7 @@ from planforge.errors import GitFailed
 from planforge.workspace.archive import ARCHIVE, BASES, WORK, Archive, refs
 from planforge.workspace.git import Git
 from planforge.workspace.keeping import directories, entries, kept, quarantine
+from planforge.workspace.keeping.contents import Finder
 from planforge.workspace.keeping.leftovers import beyond
 from planforge.workspace.worktrees import FRESH, GONE, Worktrees, changing
 
@@ -235,14 +236,14 @@ def _bases(git: Git, state: Path, standing: Standings, last: Moments, wishes: Wi
             )
 
 
-def remove(git: Git, state: Path, item: Item, wishes: Wishes) -> list[str]:
+def remove(git: Git, state: Path, item: Item, wishes: Wishes, secret: Finder | None = None) -> list[str]:
     """
     Remove one thing; raises `GitFailed` if it is not any more what the survey saw.
 
     What of a worktree the archive could not take is told, with where it is kept instead.
     """
     run, _, name = item.name.partition("/")
-    worktrees = Worktrees(git, state, item.run)
+    worktrees = Worktrees(git, state, item.run, secret=secret)
     match item.kind:
         case Kind.WORKTREE:
             worktrees.close(name)

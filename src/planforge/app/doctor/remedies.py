@@ -77,10 +77,12 @@ def _remove_locks(project: Project) -> Iterator[str]:
 
 
 def _sweep(project: Project) -> Iterator[str]:
+    from planforge.app import screening
     from planforge.workspace.worktrees import Worktrees
 
     for run, paths in left(project).items():
-        worktrees = Worktrees(project.git, project.state, run)
+        subject = next((row.subject for row in rows(project) if row.run == run), "")
+        worktrees = Worktrees(project.git, project.state, run, secret=screening.finder(project, subject))
         with held(project.lock(run), f"`{run}`"):
             worktrees.sweep()
         yield f"archived and removed {count(len(paths), 'worktree')} of {run}"
