@@ -55,6 +55,10 @@ def test_a_run_that_another_version_cannot_take_up_has_a_way_on_that_keeps_what_
     process.communicate()
     plan.as_it_was()
     newer = another_version(tmp_path / "newer")
+    # The agent is still of the version that is installed, which a sandbox must be told to show.
+    settings, table = plan.root / "planforge.toml", "[agents.profiles.rehearsal]\n"
+    shown = f'{table}reads = ["{Path(story.__file__).parents[2]}"]\n'
+    settings.write_text(settings.read_text().replace(table, shown))
 
     refused = planforge("resume", cwd=plan.root, extra=newer)
 

@@ -377,13 +377,18 @@ def test_a_program_leaves_no_core_and_has_not_all_the_files_of_the_machine(room:
     assert int(files) <= limits.OPEN_FILES
 
 
+OF_THE_C_LIBRARY = 3 << 31
+"""Two signals that it keeps to itself: whoever started the tests may have left them ignored."""
+
+
 @pytest.mark.parametrize("level", Level)
 def test_a_program_starts_with_its_signals_and_streams_and_nothing_else_of_ours(
     room: Room, level: Level
 ) -> None:
     required(level)
     shell = ["sh", "-c", "grep -E 'Sig(Ign|Blk)' /proc/self/status | cut -f 2"]
-    assert asyncio.run(room.go(shell, level)).output.split() == [b"0" * 16] * 2
+    masks = [int(mask, 16) for mask in asyncio.run(room.go(shell, level)).output.split()]
+    assert [mask & ~OF_THE_C_LIBRARY for mask in masks] == [0, 0]
     seen = "[n for n in os.listdir('/proc/self/fd') if int(n) > 2 and os.path.exists(f'/proc/self/fd/{n}')]"
     assert room.run(f"print({seen})", level).output == b"[]\n"
 
