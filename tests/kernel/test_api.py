@@ -425,6 +425,7 @@ def test_a_change_is_recorded_with_its_files_and_its_diff(kernel: Kernel) -> Non
         "files": ("src/x.py", "src/y.py"),
         "claim": "all tests pass",
         "agent": "w1",
+        "sandbox": "",
     }
     assert kinds(kernel)[-3:] == ["ArtifactRecorded", "ArtifactRecorded", "PatchProposed"]
 

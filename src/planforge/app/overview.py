@@ -47,12 +47,15 @@ def overview(project: Project) -> Overview:
         events=project.ledger.head(),
         runs=tuple(shown),
         plans=listed,
-        next=tuple(_next(every, [item.plan for item in listed])),
+        next=tuple(_next(project, every, [item.plan for item in listed])),
     )
 
 
-def _next(every: list[RunRow], listed: list[PlanRow]) -> list[str]:
-    commands = [f"planforge resume {run.run}" for run in every if run.status in ("interrupted", "waiting")]
+def _next(project: Project, every: list[RunRow], listed: list[PlanRow]) -> list[str]:
+    gates = project.ledger.query("SELECT number FROM raised_gates WHERE status = 'waiting' ORDER BY number")
+    unlanded = {plan for (plan,) in project.ledger.query("SELECT plan FROM unlanded")}
+    commands = [f"planforge gate show gate-{number:03d}" for (number,) in gates]
+    commands += [f"planforge resume {run.run}" for run in every if run.status in ("interrupted", "waiting")]
     busy = {run.subject for run in every if run.unfinished}
     for plan in listed:
         if plan.plan in busy:
@@ -61,6 +64,6 @@ def _next(every: list[RunRow], listed: list[PlanRow]) -> list[str]:
             commands += [f"planforge plan show {plan.plan}", f"planforge plan approve {plan.plan}"]
         elif plan.status == "APPROVED":
             commands.append(f"planforge plan run {plan.plan}")
-        elif plan.status == "DONE" and plan is listed[-1]:
-            commands.append(f"git log {plan.branch}")
+        elif plan.status == "DONE" and plan.plan in unlanded and "planforge land" not in commands:
+            commands.append("planforge land")
     return commands or ['planforge forge "what you want"']

@@ -92,11 +92,12 @@ def begin_plan_run(project: Project, name: str, *, parallel: bool, jobs: int | N
 
 
 def require_agents(project: Project, roles: tuple[str, ...]) -> None:
-    """Make sure that somebody can play every role, before anything is begun."""
+    """Make sure that somebody can play every role, confined as is wanted, before anything is begun."""
     from planforge.agents.profiles import choose
 
     for role in roles:
         choose(project.settings.agents.of(role), project.settings.agents.profiles)
+    project.settings.sandbox.chosen()
 
 
 def head(project: Project) -> str:

@@ -320,6 +320,8 @@ class PatchProposed(Event, frozen=True, kw_only=True):
     files: tuple[str, ...]
     claim: str
     agent: str
+    sandbox: str = ""
+    """How the agent was confined, really."""
 
 
 class AttemptInspected(Event, frozen=True, kw_only=True):

@@ -176,6 +176,7 @@ async def _attempt(
             files=patch.files,
             claim=answer.text.strip(),
             agent=answer.agent,
+            sandbox=answer.sandbox,
         )
     )
     if fault := fault_of_patch(patch, phase.files):

@@ -75,7 +75,7 @@ def test_status_shows_plans_steps_and_what_to_type_next(told: Told) -> None:
         "plan-001  DONE",
         "phase-1  done  2 attempts  score",
         "run-001  demo",
-        "git log planforge/plan-001",
+        "planforge land",
     ):
         assert words in shown
 

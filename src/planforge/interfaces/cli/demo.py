@@ -72,6 +72,7 @@ def _story(document: Document, root: Path) -> str:
         f"{command} plan show 1",
         f"{command} verify",
         f"git log --stat {document.branch}",
+        f"{command} land",
     ]
     parts.append("Try next:\n" + "\n".join(f"  {line}" for line in commands))
     return "\n\n".join(parts)

@@ -133,7 +133,9 @@ def _(event: events.StepStarted) -> str:
 
 @said.register(events.PatchProposed)
 def _(event: events.PatchProposed) -> str:
-    return f"agent {event.agent} changed {len(event.files)} files and says: “{first_line(event.claim)}”"
+    confined = f" ({event.sandbox})" if event.sandbox else ""
+    claim = first_line(event.claim)
+    return f"agent {event.agent}{confined} changed {len(event.files)} files and says: “{claim}”"
 
 
 @said.register(events.AttemptInspected)

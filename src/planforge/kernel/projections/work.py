@@ -20,9 +20,10 @@ CREATE TABLE plans(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX runs_by_subject ON runs(subject, run);
 CREATE TABLE unfinished(run TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+CREATE TABLE unlanded(plan TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 """
 
-NAMES = ("runs", "plans", "unfinished")
+NAMES = ("runs", "plans", "unfinished", "unlanded")
 
 folds = Folds()
 
@@ -88,6 +89,14 @@ def _(db: apsw.Connection, event: events.PlanEnded, recorded: Recorded) -> None:
     # A plan that could not go on returns to review: a new approval is the way out.
     statement = "UPDATE plans SET status = ?, landed = ?, updated_at = ? WHERE plan = ?"
     db.execute(statement, ("DONE" if event.succeeded else "REVIEW", event.commit, recorded.at, event.plan))
+    if event.succeeded:
+        db.execute("INSERT OR IGNORE INTO unlanded VALUES (?)", (event.plan,))
+
+
+@folds.of(events.PlanLanded)
+def _(db: apsw.Connection, event: events.PlanLanded, recorded: Recorded) -> None:
+    del recorded
+    db.execute("DELETE FROM unlanded WHERE plan = ?", (event.plan,))
 
 
 @folds.of(events.PatchApplied)
