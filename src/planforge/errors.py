@@ -9,7 +9,9 @@ Everything Planforge can say no with, and the exit code each no has.
     │   ├── NoRepository                  no git, no repository, or one without files
     │   ├── NotInitialised                a repository without `.planforge`
     │   └── LedgerUnreadable              a ledger that is corrupt, too new, or out of reach
-    ├── NoAgent                        4  no agent program, or one that is not logged in
+    ├── NoAgent                        4  no agent program, or one that cannot be used
+    │   ├── AgentUnavailable              its program, its adapter or its service is not there
+    │   └── AgentUnauthenticated          it wants its person to log in
     ├── RefusedByGate                  5  a gate is closed: no approval, or it was voided
     │   ├── StepBlocked                   the step waits for something, each thing named
     │   ├── StaleFence                    the lease of a change is not, or no longer, its holder's
@@ -19,6 +21,8 @@ Everything Planforge can say no with, and the exit code each no has.
     ├── Locked                         7  somebody else is at it
     │   ├── LeaseHeld                     a path is leased to somebody else
     │   └── WouldDeadlock                 waiting for the lease would never end
+    ├── TryLater                      75  nothing is wrong, but not now
+    │   └── AgentLimited                  the agent's usage limit is reached, until a known time or not
     ├── Interrupted                  130  stopped on request, can be resumed
     ├── LedgerUnwritable               1  the disk is full or the ledger cannot be written
     ├── Conflict                       1  the stream moved on under an append
@@ -27,6 +31,10 @@ Everything Planforge can say no with, and the exit code each no has.
     ├── Diverged                       1  a replay asks for another effect than was recorded
     └── CannotPerform                  1  an effect was tried and the world said no: an outcome, recorded
         ├── AgentFailed                   the agent did not answer properly
+        │   ├── AgentTimedOut                 it was silent, or at it, for too long
+        │   ├── AgentCancelled                it was stopped, by us or by itself
+        │   ├── AgentMalformed                what it said has not the form it must have
+        │   └── AgentEmpty                    it ended properly and said nothing
         ├── GitFailed                     git refused
         ├── PlanEdited                    the plan on disk is not the one we wrote
         ├── LeaseLost                     the lease of a change was gone before it could land
@@ -88,6 +96,14 @@ class NoAgent(PlanforgeError):
     exit_code = 4
 
 
+class AgentUnavailable(NoAgent):
+    """The program, its adapter or the service behind it is not there."""
+
+
+class AgentUnauthenticated(NoAgent):
+    """The agent wants its person to log in first."""
+
+
 class RefusedByGate(PlanforgeError):
     """A gate is closed."""
 
@@ -136,6 +152,21 @@ class WouldDeadlock(Locked):
     """Those who would be waited for wait, in the end, for whoever asks."""
 
 
+class TryLater(PlanforgeError):
+    """Nothing is wrong and nothing is lost, but it cannot be done now."""
+
+    exit_code = 75
+
+
+class AgentLimited(TryLater):
+    """The agent's usage limit is reached."""
+
+    def __init__(self, message: str, hint: str | None = None, *, until: str = "") -> None:
+        super().__init__(message, hint)
+        self.until = until
+        """When it can go on, as an instant in UTC; empty if the agent did not say."""
+
+
 class Interrupted(PlanforgeError):
     """Stopped on request; nothing is lost."""
 
@@ -174,6 +205,22 @@ class CannotPerform(PlanforgeError):
 
 class AgentFailed(CannotPerform):
     """The agent did not give a proper answer."""
+
+
+class AgentTimedOut(AgentFailed):
+    """The agent was silent for too long, or took too long."""
+
+
+class AgentCancelled(AgentFailed):
+    """The agent was stopped before its end."""
+
+
+class AgentMalformed(AgentFailed):
+    """What the agent said is not of the form that was to be expected."""
+
+
+class AgentEmpty(AgentFailed):
+    """The agent ended its turn and said nothing."""
 
 
 class GitFailed(CannotPerform):

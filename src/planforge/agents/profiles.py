@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Mapping
+from typing import Any, Literal
 
 import msgspec
 
@@ -20,12 +21,60 @@ from planforge.kernel.tokens import THRESHOLD
 REHEARSAL = "rehearsal"
 
 
+class Way(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One way to start an agent differently: for reading, for writing, with a model, at an endpoint.
+
+    `${home}`, `${cwd}`, `${root}`, `${model}` and `${endpoint}` may be used in every text.
+    """
+
+    args: tuple[str, ...] = ()
+    """Arguments after those of the command."""
+    env: dict[str, str] = {}
+    files: dict[str, str] = {}
+    """Files in the private home, by their path in it."""
+    mode: str = ""
+    """The session mode, for an agent that speaks the Agent Client Protocol."""
+    option: str = ""
+    """The session option that is set to `${model}`, for such an agent."""
+    meta: dict[str, Any] = {}
+    """What goes into `_meta` of a new session, for such an agent."""
+
+
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to start one agent."""
 
     command: tuple[str, ...] = ()
     """The program and its arguments; empty for a known agent that only gets another environment."""
+    speaks: Literal["acp", "claude", "codex"] = "acp"
+    """What it speaks on its streams: the Agent Client Protocol, or its own JSON lines."""
+    vendor: str = ""
+    """Whose models it asks, for a setting that wants an auditor of another vendor."""
     env: dict[str, str] = {}
+    files: dict[str, str] = {}
+    """Configuration files to write into its private home, by their path in it."""
+    login: tuple[str, ...] = ()
+    """Files beneath the person's home that hold the login; they are brought into the private home."""
+    login_env: tuple[str, ...] = ()
+    """Variables of which one is enough for a login."""
+    login_command: str = ""
+    """How a person logs in."""
+    version: tuple[str, ...] = ("--version",)
+    """Arguments that make the program say its version."""
+    read: Way = Way()
+    """How it is kept from changing anything; our sandbox and a look at the tree come on top."""
+    write: Way = Way()
+    model: Way = Way()
+    """How a model is chosen."""
+    tiers: dict[str, str] = {}
+    """Which model is `heavy`, `balanced` and `light`."""
+    endpoint: Way = Way()
+    """How it is pointed at another server, such as the scripted one."""
+    resume: Literal["none", "load", "resume"] = "none"
+    """How a conversation is taken up in a new process."""
+    resume_after: float = 0.0
+    """How many seconds must have passed since the conversation began, or its history is lost."""
+    usage: Literal["turn", "thread", "last_step", "quota", "none"] = "none"
+    """What its usage figures mean: this turn, the whole conversation so far, its last step, `_meta.quota`."""
     inherit: tuple[str, ...] = ()
     """Names of variables of our own environment that the agent gets to see, such as an API key."""
     reads: tuple[str, ...] = ()

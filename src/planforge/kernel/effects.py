@@ -87,18 +87,44 @@ class Access(StrEnum):
     WRITE = "write"
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens as the agent reported them."""
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens of one call, whoever counted them."""
 
     input_tokens: int
+    """All that the model read, what came out of a cache included."""
     output_tokens: int
+    """All that it wrote, its reasoning included."""
+    cached_tokens: int = 0
+    """How many of the input tokens came out of a cache."""
+    source: str = "reported"
+    """`reported` by the agent, or `estimated` by us; what is unknown has no `Usage` at all."""
+
+
+class ToolUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something an agent did, or was kept from doing, as far as it says."""
+
+    kind: str
+    """read, edit, execute, … as the Agent Client Protocol has them."""
+    title: str
+    """What it was, in a line."""
+    status: str = ""
+    """completed, failed or denied; empty if the agent did not say."""
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The program that was started, so that an impostor is seen."""
+
+    path: str
+    hash: str = ""
+    """SHA-256 of the file that was started."""
+    version: str = ""
 
 
 HANDED_OVER = "handed_over"
 """The stop reason of an agent whose context was nearly full: another one is to go on."""
 
 
-class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an agent said; nothing in it is believed."""
 
     agent: str
@@ -113,6 +139,17 @@ class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What it cost in millionths of the currency, as the agent reported it; None is unknown, not nothing."""
     sandbox: str = ""
     """How it was confined, really."""
+    model: str = ""
+    """The model that was asked for or that the agent named; empty is the agent's own choice."""
+    tier: str = ""
+    """The tier that the model stands for."""
+    session: str = ""
+    """The agent's own name for the conversation, if it can be taken up again."""
+    output: str = ""
+    """What it said in the form that was asked for, as JSON."""
+    tools: tuple[ToolUse, ...] = ()
+    """What it did, the last of it if it was much."""
+    program: Program | None = None
 
 
 class RunAgent(Effect[AgentAnswer], frozen=True, kw_only=True):
@@ -128,6 +165,12 @@ class RunAgent(Effect[AgentAnswer], frozen=True, kw_only=True):
     """The lease that it works under, if the run has leases."""
     turn: int = 0
     """Which agent of one attempt it is; 0 if another one cannot go on where its context ends."""
+    session: str = ""
+    """The conversation that this is part of, such as `forge:plan-001:auditor`; empty is a new one."""
+    tier: str = ""
+    """Another tier than the role's, such as after a stall."""
+    output: str = ""
+    """The name of the form that the answer is to have; see `planforge.agents.forms`."""
 
     @property
     def about(self) -> str:
