@@ -385,3 +385,18 @@ def test_init_finds_the_tests_and_leaves_settings_that_are_there(
     assert not document("init", cwd=root)["settings_written"]
     assert (root / "planforge.toml").read_text() == "# mine\n"
     assert ".planforge" not in git(root, "status", "--porcelain")
+
+
+def test_an_unconfined_run_that_nobody_asked_for_is_refused_before_the_approval_is_used(
+    tmp_path: Path,
+) -> None:
+    root = approved(tmp_path)
+    settings = root / "planforge.toml"
+    confined = settings.read_text()
+    settings.write_text(confined + '\n[sandbox]\nlevel = "none"\n')
+    refused = planforge("plan", "run", "1", cwd=root)
+    assert refused.returncode != 0
+    assert "unconfined = true" in refused.stderr
+    assert [row["flow"] for row in document("status", cwd=root)["runs"]] == ["forge"]
+    settings.write_text(confined)
+    assert planforge("plan", "run", "1", cwd=root).returncode == 0
