@@ -12,16 +12,16 @@ from collections.abc import Iterable
 from planforge.kernel.effects import Inspection, Patch
 from planforge.kernel.evidence import Evidence, Outcome
 from planforge.rules.findings import Severity
+from planforge.rules.protection.bounds import outside
 
 
 def fault_of_patch(patch: Patch, allowed: Iterable[str]) -> str | None:
     """Why the change itself cannot be taken, or None."""
     if not patch.files:
         return "the agent changed nothing"
-    scope = frozenset(allowed)
-    outside = [path for path in patch.files if path not in scope]
-    if scope and outside:
-        names = ", ".join(f"`{path}`" for path in outside)
+    unnamed = outside(patch.files, tuple(allowed))
+    if unnamed:
+        names = ", ".join(f"`{finding.location}`" for finding in unnamed)
         return f"it changed {names}, which the step does not name"
     return None
 
