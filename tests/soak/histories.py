@@ -267,7 +267,9 @@ class History(Agents, People):
         with suppress(OSError):
             tips += HEX.findall(stash.read_text())
         there = [tip for tip in dict.fromkeys(tips) if tip.strip("0") and self._exists(tip)]
-        return set(git(self._place, "rev-list", "--all", *there).split())
+        # Not `--all`: that stumbles over the HEAD of a worktree that git was killed while making.
+        refs = git(self._place, "for-each-ref", "--format=%(objectname)").split()
+        return set(git(self._place, "rev-list", *refs, *there).split())
 
     def _exists(self, name: str) -> bool:
         query = ["git", "cat-file", "-e", f"{name}^{{commit}}"]
