@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-projects soak check format bench docs lock clean
+.PHONY: help demo test test-agents test-projects soak check format bench docs lock clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -13,6 +13,9 @@ demo: .venv/ready ## Play the whole story with the rehearsal agent: no model, no
 
 test: .venv/ready ## Run all tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-agents: .venv/ready ## Drive the real claude, codex, gemini, … against a scripted model server (AGENTS="--help" for more)
+	$(BIN)/python tools/real_agents.py $(AGENTS)
 
 test-projects: .venv/ready ## Gather evidence on real projects from the package indexes, and compare with their runners
 	$(BIN)/python tools/real_projects.py

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import evidence, sandbox, sizes, startup, steps
+from benchmarks import agents, evidence, sandbox, sizes, startup, steps
 from benchmarks.measuring import HERE, Figure, progress
 
 CACHE = HERE.parent / "build" / "bench"
@@ -102,6 +102,7 @@ PARTS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "cold": lambda quick: sizes.cold(CACHE, quick=quick),
     "startup": lambda quick: startup.figures(quick=quick),
     "sandbox": lambda quick: sandbox.figures(quick=quick),
+    "agents": lambda quick: agents.figures(quick=quick),
     "evidence": lambda quick: evidence.figures(CACHE, quick=quick),
 }
 

@@ -55,7 +55,7 @@ def greet() -> float:
     """Start the rehearsal agent and wait for its first answer."""
     started = time.perf_counter()
     request = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n'
-    agent = [sys.executable, "-m", "planforge.agents.rehearsal"]
+    agent = [sys.executable, "-m", "planforge.testing.rehearsal"]
     with subprocess.Popen(agent, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from planforge import __version__
-from planforge.agents.profiles import KNOWN
+from planforge.agents.known import KNOWN
 from planforge.app.settings import Settings
 from planforge.app.setup import TEMPLATE
 from planforge.errors import PlanforgeError
@@ -55,8 +55,9 @@ def _tables(kind: object) -> Iterator[type]:
 def test_every_setting_is_documented_and_nothing_else() -> None:
     page = (ROOT / "docs" / "settings.md").read_text()
     documented = {
-        re.sub(r"\.(NAME|ROLE)\b", "", name)
+        re.sub(r"\.(NAME|ROLE)\b", "", name).replace("WAY", way)
         for name in re.findall(r"^\| `([\w.]+)` \|", page, flags=re.MULTILINE)
+        for way in ("read", "write", "confined", "model", "endpoint", "logged_in")
     }
     assert documented == set(settings(Settings))
 

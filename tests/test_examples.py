@@ -105,6 +105,17 @@ def test_a_langgraph_graph_that_was_killed_goes_on(tmp_path: Path) -> None:
     assert sorted(done) == ["join", "parse", "render"]
 
 
+def test_a_pipeline_is_tried_on_a_scripted_agent_and_a_scripted_model(tmp_path: Path) -> None:
+    assert run("scripted_agents.py", tmp_path) == [
+        "agent: It works.",
+        "it does not print 42",
+        "agent: Now it works.",
+        "the model is busy for 1 s",
+        "verdict: pass",
+        "the model was asked 2 times, last for: 'Review:\\nprint(21 * 2)'",
+    ]
+
+
 @contextmanager
 def started(example: str, place: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """An example as a process, with all that it starts, which does not outlive the test."""

@@ -83,6 +83,12 @@ class World:
         """What is seen of each change, in turn; then nothing."""
         self.decisions: list[effects.Decision] = []
         """What a person says about protected changes, in turn; then yes."""
+        self.tier = "balanced"
+        """The tier of every role."""
+        self.done: tuple[effects.DoneStep, ...] = ()
+        """What steps did that are told of, if they are asked for."""
+        self.says_to_person: list[str] = []
+        """What a person answers, in turn; then the first of the options."""
         self.full = 0
         """How many answers of developers are cut off because their context is full."""
 
@@ -109,6 +115,20 @@ class World:
                 context=context,
             )
         return AgentAnswer(agent="scripted", text=answer, stop_reason="end_turn", tool_calls=0, usage=None)
+
+    def on_GatherContext(self, effect: effects.GatherContext) -> object:  # noqa: N802
+        output = "audit" if effect.role == "auditor" else ""
+        known = tuple(step for step in self.done if step.step in effect.steps)
+        role = effects.GatheredPart(name="role", text=f"You are the {effect.role}.")
+        architecture = effects.GatheredPart(name="architecture", text="All is one.")
+        return effects.Gathered(
+            tier=self.tier,
+            output=output,
+            parts=(role, architecture),
+            summaries="delta",
+            steps=known,
+            budgets={"closure": 500, "summaries": 500, "task": 5000},
+        )
 
     def on_WritePlan(self, effect: effects.WritePlan) -> object:  # noqa: N802
         self.text = effect.text
@@ -203,7 +223,8 @@ class World:
         return effects.Landing(landed=True, tip=self.tip)
 
     def on_AskHuman(self, effect: effects.AskHuman) -> object:  # noqa: N802
-        return effects.Reply(answer=effect.options[0], actor="ada")
+        answer = self.says_to_person.pop(0) if self.says_to_person else effect.options[0]
+        return effects.Reply(answer=answer, actor="ada")
 
     def on_MakeSample(self, effect: Effect[Any]) -> object:  # noqa: N802
         del effect

@@ -34,7 +34,9 @@ Everything Planforge can say no with, and the exit code each no has.
         │   ├── AgentTimedOut                 it was silent, or at it, for too long
         │   ├── AgentCancelled                it was stopped, by us or by itself
         │   ├── AgentMalformed                what it said has not the form it must have
-        │   └── AgentEmpty                    it ended properly and said nothing
+        │   ├── AgentEmpty                    it ended properly and said nothing
+        │   ├── AgentStrayed                  it changed what it may not, or reached out of its worktree
+        │   └── SessionUnknown                it does not know the conversation it was to go on with
         ├── GitFailed                     git refused
         ├── PlanEdited                    the plan on disk is not the one we wrote
         ├── LeaseLost                     the lease of a change was gone before it could land
@@ -221,6 +223,14 @@ class AgentMalformed(AgentFailed):
 
 class AgentEmpty(AgentFailed):
     """The agent ended its turn and said nothing."""
+
+
+class AgentStrayed(AgentFailed):
+    """The agent changed what it may not; asking it again would be asking for more of that."""
+
+
+class SessionUnknown(AgentFailed):
+    """The agent does not know the conversation that it was to go on with; a new one may do."""
 
 
 class GitFailed(CannotPerform):

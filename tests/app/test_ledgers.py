@@ -41,7 +41,8 @@ SPOILT = [
     ),
     ("DELETE FROM runs WHERE run = 'run-001'", "table `runs`: row `run-001` is gone"),
     (
-        "INSERT INTO runs SELECT 'run-000', flow, subject, status, reason, started_at, updated_at FROM runs",
+        "INSERT INTO runs SELECT 'run-000', flow, subject, status, reason, until, started_at, updated_at "
+        "FROM runs",
         "table `runs`: row `run-000` follows from no event",
     ),
     ("DROP INDEX runs_by_subject", "table `runs`: `runs_by_subject` is gone"),

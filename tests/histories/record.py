@@ -1,9 +1,10 @@
 """
 Records the histories in this directory anew, with the real program: `python tests/histories/record.py PLACE`.
 
-PLACE must not exist. What checks print names it, so it should name nobody's machine, and `HOME` should
-have no git identity. More words name recorders; without any, all record. The old history cannot be recorded
-by this program: it is a demo of the last Planforge with ledgers of format 1, proved by a later one.
+PLACE must not exist. What checks print names it, and what is recorded of an agent names the Python that runs
+this, so both should name nobody's machine (a link will do), and `HOME` should have no git identity.
+More words name recorders; without any, all record. The old history cannot be recorded by this program: it is
+a demo of the last Planforge with ledgers of format 1, proved by a later one.
 """
 
 from __future__ import annotations
@@ -108,6 +109,16 @@ def interrupted(place: Path) -> None:
     keep(root, "run-002", "interrupted-by-kill-9")
 
 
+def composed(place: Path) -> None:
+    """A developer that crashes, is asked once more in short, lies, and is right the next time."""
+    root = ready(place)
+    crash: list[dict[str, object]] = [{"exit": 3}]
+    first = "Step: phase-1|Attempt: 1"
+    rewrite(place, (f"{first}|You must produce a result", LIE), (first, crash))
+    run(root, SOURCE, 0)
+    keep(root, "run-002", "composed-with-a-second-try")
+
+
 def changed(place: Path, file: str, old: str, new: str) -> Path:
     """The program with one thing in it changed."""
     source = place.with_name(f"{place.name}-source")
@@ -151,6 +162,7 @@ RECORDERS: tuple[Callable[[Path], None], ...] = (
     failed,
     capped,
     interrupted,
+    composed,
     diverged_prompt,
     diverged_score,
     diverged_rule,

@@ -51,7 +51,9 @@ def run_of(proof: Proof) -> str:
 
 def test_there_is_an_old_history_a_retried_a_failed_an_interrupted_and_a_diverged_one() -> None:
     words = " ".join(ALL)
-    assert all(word in words for word in ("format-1", "retries", "failed", "interrupted", "diverged"))
+    assert all(
+        word in words for word in ("format-1", "retries", "failed", "interrupted", "composed", "diverged")
+    )
     assert set(DIVERGED) | UNFINISHED <= set(ALL)
 
 

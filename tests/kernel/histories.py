@@ -109,6 +109,75 @@ STORY: tuple[tuple[str, Event], ...] = (
     ("run-001", events.RunParked(run="run-001", reason="approve plan-001?")),
     (
         "run-001",
+        events.ContextComposed(
+            plan="plan-001",
+            step="s1",
+            attempt=1,
+            role="developer",
+            parts=(
+                events.ContextPart(
+                    name="standards",
+                    tokens=120,
+                    left_out="of AGENTS.md: 40 lines, about 300 tokens",
+                    sources=(events.ContextSource(path="AGENTS.md", hash="5e0e94904744"),),
+                ),
+                events.ContextPart(name="task", tokens=200),
+            ),
+            tokens=330,
+            simplified=True,
+        ),
+    ),
+    (
+        "run-001",
+        events.TierEscalated(
+            plan="plan-001",
+            step="s1",
+            attempt=3,
+            role="developer",
+            tier="heavy",
+            instead_of="balanced",
+            reason="2 attempts without progress",
+        ),
+    ),
+    (
+        "agents",
+        events.LimitReached(
+            run="run-001", agent="claude", until="2026-01-02T05:00:00.000000+00:00", said=True, reason="429"
+        ),
+    ),
+    (
+        "agents",
+        events.AgentSwitched(
+            run="run-001",
+            role="drafter",
+            agent="claude",
+            successor="codex",
+            until="2026-01-02T05:00:00.000000+00:00",
+            reason="429",
+        ),
+    ),
+    (
+        "sessions/run-001",
+        events.SessionKept(
+            run="run-001",
+            conversation="forge:plan-001:auditor",
+            agent="codex",
+            model="gpt-5",
+            session="0199-ab",
+            home="homes/run-001/forge-plan-001-auditor/codex",
+            began_at="2026-01-02T03:04:05.000000+00:00",
+            input_tokens=1200,
+            output_tokens=80,
+        ),
+    ),
+    (
+        "sessions/run-001",
+        events.SessionLost(
+            run="run-001", conversation="forge:plan-001:auditor", agent="codex", reason="it handed over"
+        ),
+    ),
+    (
+        "run-001",
         events.PlanWritten(
             plan="plan-001",
             round=1,

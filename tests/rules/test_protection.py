@@ -37,7 +37,7 @@ NEEDS_A_PERSON = {
         ".cursor/rules/a.mdc .cursorrules .mcp.json .aider.conf.yml .github/copilot-instructions.md "
         "skills/review/SKILL.md packages/a/.claude/commands/x.md"
     ),
-    Kind.PLANFORGE: "planforge.toml .planforge/ledger.db .worktreeinclude",
+    Kind.PLANFORGE: "planforge.toml .planforge/ledger.db planforge/roles/personas/a.md .worktreeinclude",
     Kind.GIT: ".gitattributes docs/.gitattributes .gitmodules sub/.git/config .git/hooks/x .lfsconfig",
     Kind.HOOK: (
         ".husky/pre-commit .pre-commit-config.yaml lefthook.yml .githooks/post-merge .envrc sitecustomize.py "

@@ -1,1 +1,1 @@
-"""Who does the work: the ACP client, agent profiles, and the rehearsal agent."""
+"""Who does the work: adapters, profiles and private homes of agents, roles and tiers, what it all costs."""

@@ -1,16 +1,17 @@
 """
-How each agent program is started, as data.
+How each agent program is started, as data, and which one is meant by a name.
 
-A profile is a name, a command that speaks the Agent Client Protocol on its
-standard streams, and an environment. The well-known ones are here; others come
-from `planforge.toml`.
+A profile says everything that is particular about one agent: its command, what it speaks, its environment
+and configuration, how it is kept from writing, how a model is chosen, where its login is. The well-known ones
+are in `known`; a person adds others in `planforge.toml`, or says there what is different about a known one.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import msgspec
@@ -20,8 +21,15 @@ from planforge.kernel.tokens import THRESHOLD
 
 REHEARSAL = "rehearsal"
 
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+"""What an agent may be called: it is a part of paths, of settings and of what people type."""
 
-class Way(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+BLANK = re.compile(r"\$(\$|\{(\w*)\})")
+BLANKS = ("home", "cwd", "root", "model", "endpoint")
+"""What `${…}` may stand for in the texts of a profile; `$$` is a `$`."""
+
+
+class Way(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One way to start an agent differently: for reading, for writing, with a model, at an endpoint.
 
     `${home}`, `${cwd}`, `${root}`, `${model}` and `${endpoint}` may be used in every text.
@@ -40,29 +48,42 @@ class Way(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """What goes into `_meta` of a new session, for such an agent."""
 
 
-class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """How to start one agent."""
 
     command: tuple[str, ...] = ()
-    """The program and its arguments; empty for a known agent that only gets another environment."""
+    """The program and its arguments; empty for a known agent of which only something else is different."""
+    either: tuple[str, ...] = ()
+    """Instead of a command: agents of which the first one that is installed is meant."""
+    needs: str = ""
+    """A package of Python that must be there as well."""
+    by_name: bool = False
+    """It is never taken unless somebody names it."""
     speaks: Literal["acp", "claude", "codex"] = "acp"
     """What it speaks on its streams: the Agent Client Protocol, or its own JSON lines."""
     vendor: str = ""
-    """Whose models it asks, for a setting that wants an auditor of another vendor."""
+    """Whose models it asks, for a setting that wants an auditor of another vendor; empty if nobody says."""
+    directories: dict[str, str] = {}
+    """Variables that name a directory of the agent's own, and which directory of a home that is without them.
+    In a private home each one names a directory that is called like the variable, in small letters."""
     env: dict[str, str] = {}
     files: dict[str, str] = {}
     """Configuration files to write into its private home, by their path in it."""
     login: tuple[str, ...] = ()
-    """Files beneath the person's home that hold the login; they are brought into the private home."""
+    """Files of a person's home that hold the login; they are brought into the private home."""
+    logged_in: Way = Way()
+    """What is different where such a file was brought."""
     login_env: tuple[str, ...] = ()
-    """Variables of which one is enough for a login."""
+    """Variables of which one is enough for a login; the agent gets to see them."""
     login_command: str = ""
     """How a person logs in."""
     version: tuple[str, ...] = ("--version",)
-    """Arguments that make the program say its version."""
+    """Arguments that make the program say its version; none if it has no such thing."""
     read: Way = Way()
     """How it is kept from changing anything; our sandbox and a look at the tree come on top."""
     write: Way = Way()
+    confined: Way = Way()
+    """What is different where our own sandbox confines it, on top of `read` or `write`."""
     model: Way = Way()
     """How a model is chosen."""
     tiers: dict[str, str] = {}
@@ -76,81 +97,225 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     usage: Literal["turn", "thread", "last_step", "quota", "none"] = "none"
     """What its usage figures mean: this turn, the whole conversation so far, its last step, `_meta.quota`."""
     inherit: tuple[str, ...] = ()
-    """Names of variables of our own environment that the agent gets to see, such as an API key."""
+    """Names of variables of our own environment that the agent gets to see, such as a proxy."""
     reads: tuple[str, ...] = ()
     """Paths that it needs to see besides programs and the repository; `~` and `${root}` may be used."""
     writes: tuple[str, ...] = ()
-    """Paths besides its worktree that it may change, such as where it keeps its login and its sessions."""
+    """Paths besides its worktree and its private home that it may change."""
     handoff_tokens: int = THRESHOLD
     """At how many tokens in its context the agent hands over to another; 0 if it looks after that itself."""
     install: str = ""
     """How to get the program, for the message that says it is missing."""
 
+    @property
+    def program(self) -> str:
+        """What must be on PATH."""
+        return self.command[0] if self.command else ""
 
-KNOWN: dict[str, Profile] = {
-    "claude": Profile(
-        command=("claude-agent-acp",),
-        inherit=("ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR"),
-        writes=("~/.claude", "~/.claude.json", "${CLAUDE_CONFIG_DIR}"),
-        install="npm install -g @agentclientprotocol/claude-agent-acp",
-    ),
-    "codex": Profile(
-        command=("codex-acp",),
-        inherit=("OPENAI_API_KEY", "CODEX_HOME"),
-        writes=("~/.codex", "${CODEX_HOME}"),
-        install="npm install -g @agentclientprotocol/codex-acp",
-    ),
-    "gemini": Profile(
-        command=("gemini", "--acp"),
-        inherit=("GEMINI_API_KEY",),
-        writes=("~/.gemini",),
-        install="npm install -g @google/gemini-cli",
-    ),
-    "opencode": Profile(
-        command=("opencode", "acp"),
-        writes=("~/.config/opencode", "~/.local/share/opencode", "~/.local/state/opencode"),
-        install="npm install -g opencode-ai",
-    ),
-    REHEARSAL: Profile(command=(sys.executable, "-m", "planforge.agents.rehearsal")),
-}
+    @property
+    def installed(self) -> bool:
+        """Whether it could be started here."""
+        there = bool(self.command) and shutil.which(self.program) is not None
+        return there and (not self.needs or find_spec(self.needs) is not None)
+
+    def way(self, *, reading: bool) -> Way:
+        """How it is started to read or to write."""
+        return self.read if reading else self.write
 
 
-def choose(wanted: str, own: Mapping[str, Profile]) -> tuple[str, Profile]:
-    """The profile called `wanted`, or with no name the first real agent that is installed."""
-    profiles = KNOWN | {name: _completed(name, profile) for name, profile in own.items()}
-    if wanted:
-        if wanted not in profiles:
-            raise InvalidInput(f"there is no agent `{wanted}`; known are {_names(profiles)}")
-        profile = profiles[wanted]
-        if shutil.which(profile.command[0]) is None:
-            hint = profile.install or f"put `{profile.command[0]}` on PATH"
-            raise NoAgent(f"agent `{wanted}` needs `{profile.command[0]}`, which is not on PATH", hint)
-        return wanted, profile
-    for name, profile in profiles.items():
-        if name != REHEARSAL and shutil.which(profile.command[0]):
-            return name, profile
-    looked_for = ", ".join(f"`{p.command[0]}`" for name, p in profiles.items() if name != REHEARSAL)
-    raise NoAgent(
-        f"no agent program on PATH; looked for {looked_for}",
-        f"install one, such as `{KNOWN['claude'].install}`, or see it work without one: `planforge demo`",
+# Which agent is meant
+
+
+def every(own: Mapping[str, Profile]) -> dict[str, Profile]:
+    """All agents by their names, the preferred ones first; `own` are those of the settings."""
+    from planforge.agents.known import KNOWN
+
+    profiles = KNOWN | {name: _whole(name, profile) for name, profile in own.items()}
+    for name, profile in own.items():
+        if name in KNOWN and not profile.command and not profile.either:
+            # What is said about `claude` holds for it however it is started.
+            said = said_of(profile)
+            profiles |= {one: merged(KNOWN[one], said) for one in KNOWN[name].either if one not in own}
+    return profiles
+
+
+def choose(wanted: str, own: Mapping[str, Profile], *, fallback: Sequence[str] = ()) -> tuple[str, Profile]:
+    """
+    The agent called `wanted`, or without a name the first real one that is installed.
+
+    If it is not installed, the first of `fallback` that is. A name that stands for several, such as `claude`,
+    is answered with the name of the one that is taken: its conversations can be taken up by no other.
+    """
+    profiles = every(own)
+    if not wanted and not fallback:
+        for name in _offered(profiles):
+            return name, profiles[name]
+        raise nobody(own)
+    for name in (wanted, *fallback):
+        if found := _installed(name, profiles) if name else next(_offered(profiles), ""):
+            return found, profiles[found]
+    raise _missing(wanted or fallback[0], profiles)
+
+
+def others(vendor: str, own: Mapping[str, Profile]) -> tuple[str, ...]:
+    """The installed agents that ask another vendor's models than `vendor`'s, the preferred ones first."""
+    profiles = every(own)
+    return tuple(name for name in _offered(profiles) if profiles[name].vendor not in ("", vendor))
+
+
+def vendor_of(name: str, own: Mapping[str, Profile]) -> str:
+    """Whose models an agent asks; empty if nobody says."""
+    profiles = every(own)
+    return profiles[name].vendor if name in profiles else ""
+
+
+def nobody(own: Mapping[str, Profile]) -> NoAgent:
+    """The answer where no agent is installed: which were looked for, how to get one, how to do without."""
+    profiles = every(own)
+    real = [profile for profile in profiles.values() if profile.command and not profile.by_name]
+    programs = ", ".join(dict.fromkeys(f"`{profile.program}`" for profile in real))
+    # One for each vendor; there may be another way to have its agent.
+    ways = {profile.vendor: f"`{profile.install}`" for profile in reversed(real) if profile.vendor}
+    return NoAgent(
+        f"no agent program on PATH; looked for {programs}",
+        f"install one, such as {', '.join(reversed(ways.values()))}; `planforge agent list` has them all; "
+        "or see it work without any: `planforge demo`",
     )
 
 
-def _completed(name: str, profile: Profile) -> Profile:
-    if profile.command:
+def _offered(profiles: Mapping[str, Profile]) -> Iterator[str]:
+    """Those that are installed and may be taken without being named."""
+    for name, profile in profiles.items():
+        if not profile.by_name and profile.installed:
+            yield name
+
+
+def _installed(name: str, profiles: Mapping[str, Profile]) -> str:
+    """The agent that `name` stands for, if it is installed."""
+    if name not in profiles:
+        names = ", ".join(f"`{known}`" for known in profiles)
+        raise InvalidInput(f"there is no agent `{name}`; known are {names}")
+    for candidate in profiles[name].either or (name,):
+        if candidate not in profiles or profiles[candidate].either:
+            raise InvalidInput(f"agent `{name}` stands for `{candidate}`, which is no agent with a command")
+        if profiles[candidate].installed:
+            return candidate
+    return ""
+
+
+def _missing(name: str, profiles: Mapping[str, Profile]) -> NoAgent:
+    candidates = [profiles[candidate] for candidate in profiles[name].either or (name,)]
+    programs = " or ".join(f"`{profile.needs or profile.program}`" for profile in candidates)
+    ways = list(dict.fromkeys(profile.install for profile in candidates if profile.install))
+    hint = f"{' or '.join(f'`{way}`' for way in ways)}" if ways else f"put {programs} on PATH"
+    return NoAgent(
+        f"agent `{name}` needs {programs}, which is not {'installed' if candidates[0].needs else 'on PATH'}",
+        f"{hint}; or see it work without any agent: `planforge demo`",
+    )
+
+
+# What a person says about an agent
+
+
+def complete(name: str, said: Mapping[str, Any]) -> Profile:
+    """The profile of a table in the settings: what it says, and for a known agent all else as it is known."""
+    from planforge.agents.known import KNOWN
+
+    known = KNOWN.get(name)
+    if known is None:
+        return msgspec.convert(said, Profile)
+    if known.either and "command" in said:  # then it is one agent and no choice any more
+        speaks = said.get("speaks", "acp")
+        known = next((KNOWN[one] for one in known.either if KNOWN[one].speaks == speaks), Profile())
+    return merged(known, said) if not known.either else msgspec.convert(said, Profile)
+
+
+def said_of(profile: Profile) -> dict[str, Any]:
+    """What a profile says, without what is as it is by default."""
+    said: dict[str, Any] = msgspec.to_builtins(profile)
+    return said
+
+
+def merged(known: Profile, said: Mapping[str, Any]) -> Profile:
+    """A known profile with what somebody says about it: tables are merged, all else is replaced."""
+    return msgspec.convert(_merged(said_of(known), said), Profile)
+
+
+def _merged(known: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    both = dict(known)
+    for key, value in said.items():
+        before = both.get(key)
+        both[key] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+    return both
+
+
+def _whole(name: str, profile: Profile) -> Profile:
+    """The profile, completed if it is a known agent of which only something is said to be different."""
+    from planforge.agents.known import KNOWN
+
+    if profile.command or profile.either:
         return profile
     if name not in KNOWN:
-        raise InvalidInput(f"agent `{name}` has no `command`")
-    known = KNOWN[name]
-    return msgspec.structs.replace(
-        profile,
-        command=known.command,
-        inherit=profile.inherit or known.inherit,
-        reads=profile.reads or known.reads,
-        writes=profile.writes or known.writes,
-        install=profile.install or known.install,
-    )
+        raise InvalidInput(
+            f"agent `{name}` has no `command`", f"set it under `[agents.profiles.{name}]`, as a list"
+        )
+    return merged(KNOWN[name], said_of(profile))
 
 
-def _names(profiles: Mapping[str, Profile]) -> str:
-    return ", ".join(f"`{name}`" for name in profiles)
+# Texts with blanks
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """The text with every `${…}` replaced by what it stands for."""
+    return BLANK.sub(lambda match: "$" if match[1] == "$" else values[match[2]], text)
+
+
+def problems(name: str, profile: Profile) -> Iterator[str]:
+    """What is wrong with a profile that a person wrote, before anything is started."""
+    if not NAME.fullmatch(name):
+        yield f"`{name}` is no name for an agent: small letters, digits, `-` and `_`"
+    if "" in profile.command[:1]:
+        yield "the program in `command` has no name"
+    known = ", ".join(f"`${{{blank}}}`" for blank in BLANKS)
+    for match in (match for text in _texts(profile) for match in BLANK.finditer(text)):
+        if match[1] != "$" and match[2] not in BLANKS:
+            yield f"`{match[0]}` stands for nothing; known are {known}, and `$$` for a `$`"
+    inside = {
+        "file": (*profile.files, *(path for way in _ways(profile) for path in way.files)),
+        "login": profile.login,
+        "directory": tuple(filter(None, profile.directories.values())),
+    }
+    for what, paths in inside.items():
+        yield from (f"the {what} `{path}` is no path in a home" for path in paths if not contained(path))
+
+
+def contained(path: str) -> bool:
+    """Whether a relative path stays where it begins."""
+    parts = path.split("/")
+    return bool(path) and "\0" not in path and not any(part in ("", ".", "..") for part in parts)
+
+
+def _ways(profile: Profile) -> tuple[Way, ...]:
+    return (profile.read, profile.write, profile.confined, profile.model, profile.endpoint, profile.logged_in)
+
+
+def _texts(profile: Profile) -> Iterator[str]:
+    yield from profile.command
+    parts: tuple[Profile | Way, ...] = (profile, *_ways(profile))
+    for part in parts:
+        yield from part.env.values()
+        yield from part.files.values()
+    for way in _ways(profile):
+        yield from (*way.args, way.mode, way.option)
+        yield from _strings(way.meta)
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _strings(part)
+    elif isinstance(value, Iterable):
+        for part in value:
+            yield from _strings(part)

@@ -17,7 +17,7 @@ from typing import Protocol
 import msgspec
 
 from planforge.agents.profiles import Profile
-from planforge.kernel.effects import Access, AgentAnswer
+from planforge.kernel.effects import Access, AgentAnswer, Usage
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +37,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """How long it may be silent; 0 is as long as it likes."""
     threshold: int = 0
     """At how many tokens in its context it is stopped, so that another can go on; 0 is never."""
+    before: Usage | None = None
+    """What the conversation that is gone on with had used before, for agents that count the whole of it."""
 
 
 class ToolRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,16 +81,34 @@ class Heard(Protocol):
         """`what` is a line for people: the tool that was called, the file that was read."""
 
 
+class Noted(Protocol):
+    """Is told what a call is known to have come to so far, so that it is known also if the call fails."""
+
+    def __call__(self, *, session: str = "", usage: Usage | None = None, money: int | None = None) -> None:
+        """The conversation's name as soon as there is one; usage and money of this call, as often as they
+        are heard of, each time in all."""
+
+
+def _unnoted(*, session: str = "", usage: Usage | None = None, money: int | None = None) -> None:
+    del session, usage, money
+
+
 class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Where an agent works, and who starts, ends, permits and hears it."""
 
     cwd: Path
     home: Path
     """Its private home: configuration, login and sessions, nobody else's."""
+    argv: tuple[str, ...]
+    """The whole command that starts it, as `homes.prepare` furnished it. An adapter only appends to it what
+    depends on the task: a conversation to resume, a schema, the prompt."""
+    env: Mapping[str, str]
+    """The whole environment of that command, besides `variables`."""
     launch: Launch
     end: End
     permit: Permit
     heard: Heard
+    noted: Noted = _unnoted
     variables: Mapping[str, str] = {}
     """What it finds in its environment besides what its profile says: ports, caches."""
 

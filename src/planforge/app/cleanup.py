@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.agents import homes
 from planforge.app import runs, screening
 from planforge.errors import InvalidInput, Locked, PlanforgeError
 from planforge.kernel.locks import held, is_held
 from planforge.workspace import cleaning
-from planforge.workspace.cleaning import Item, Standing, Wishes
+from planforge.workspace.cleaning import Item, Kind, Standing, Wishes
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -60,6 +62,7 @@ def clean(
         lambda run: _last(rows.get(run)),
         wishes,
     )
+    found += _homes(project, lambda run: _standing(project, rows.get(run), run), wishes)
     stays = [item for item in found if not item.goes]
     gone = [item for item in found if item.goes]
     notes: list[str] = []
@@ -77,6 +80,29 @@ def clean(
     )
 
 
+def _homes(project: Project, standing: Callable[[str], Standing], wishes: Wishes) -> list[Item]:
+    """The private homes of agents. Those of a run that can be resumed hold its conversations."""
+    found = []
+    for home in homes.left(project.state):
+        match standing(home.run):
+            case Standing.DRIVEN:
+                goes, reason = False, f"`{home.run}` is being driven"
+            case Standing.INTERRUPTED if not wishes.interrupted:
+                goes, reason = False, f"`{home.run}` can be resumed with its conversations"
+            case _:
+                goes, reason = True, "a renewed login is brought back first"
+        item = Item(
+            kind=Kind.HOME,
+            name=f"{home.run}/{home.name}",
+            run=home.run,
+            goes=goes,
+            reason=reason,
+            bytes=home.bytes,
+        )
+        found.append(item)
+    return found
+
+
 def _standing(project: Project, row: RunRow | None, run: str) -> Standing:
     if is_held(project.lock(run)):
         return Standing.DRIVEN
@@ -91,8 +117,11 @@ def _remove(project: Project, item: Item, wishes: Wishes, plan: str, notes: list
     """Remove one thing as the only process that is at its run; what could not be removed stays, with why."""
     try:
         with held(project.lock(item.run), f"`{item.run}`"):
-            secret = screening.finder(project, plan)
-            notes += cleaning.remove(project.git, project.state, item, wishes, secret)
+            if item.kind is Kind.HOME:
+                notes += homes.remove(project.state / homes.HOMES / item.name)
+            else:
+                secret = screening.finder(project, plan)
+                notes += cleaning.remove(project.git, project.state, item, wishes, secret)
     except Locked:
         return msgspec.structs.replace(item, goes=False, reason=f"`{item.run}` is being driven")
     except (PlanforgeError, OSError) as error:

@@ -12,17 +12,28 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from planforge.agents.profiles import choose
-from planforge.app import approvals, demo, evidence, gates, handoffs, inspecting, lander, plans, screening
+from planforge.app import (
+    approvals,
+    contexts,
+    demo,
+    evidence,
+    gates,
+    handoffs,
+    inspecting,
+    lander,
+    plans,
+    screening,
+)
 from planforge.app import landing as landing_runs
+from planforge.app.asking import Asking
+from planforge.app.audience import NOBODY, Audience
+from planforge.app.casting import Cast
 from planforge.app.leasing import Leasing
 from planforge.app.project import Project
-from planforge.app.spending import Spending
 from planforge.app.working import Workroom
-from planforge.errors import AgentFailed, NeedsPerson, PlanEdited
+from planforge.errors import NeedsPerson, PlanEdited
 from planforge.kernel import effects
 from planforge.kernel.driver import Call, Performers
-from planforge.kernel.effects import Access
 from planforge.kernel.events import PatchApplied
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.objects import address, write_atomically
@@ -32,11 +43,18 @@ from planforge.workspace.worktrees import Worktrees
 
 
 def performers(
-    project: Project, run: str, flow: str, plan: str, leasing: Leasing | None = None
+    project: Project,
+    run: str,
+    flow: str,
+    plan: str,
+    leasing: Leasing | None = None,
+    audience: Audience = NOBODY,
+    cast: Cast | None = None,
 ) -> Performers:
-    """Who does what for one run, whose leases somebody may attend to."""
-    worker = Worker(project, run, plan, leasing or Leasing(project, run))
+    """Who does what for one run, whose leases somebody may attend to and which somebody may follow."""
+    worker = Worker(project, run, plan, leasing or Leasing(project, run), audience, cast)
     table: dict[Any, Callable[[Any, Call], Awaitable[object]]] = {
+        effects.GatherContext: worker.gather_context,
         effects.RunAgent: worker.run_agent,
         effects.AskHuman: worker.ask_human,
         effects.GiveApproval: worker.give_approval,
@@ -70,35 +88,36 @@ def performers(
 class Worker:
     """Performs the effects of one run."""
 
-    def __init__(self, project: Project, run: str, plan: str, leasing: Leasing) -> None:
+    def __init__(
+        self,
+        project: Project,
+        run: str,
+        plan: str,
+        leasing: Leasing,
+        audience: Audience = NOBODY,
+        cast: Cast | None = None,
+    ) -> None:
         self._project = project
         self._worktrees = Worktrees(project.git, project.state, run, secret=screening.finder(project, plan))
         self._room = Workroom(project, self._worktrees)
         self.leasing = leasing
-        self._spending = Spending(project, run, plan)
+        self._asking = Asking(project, run, plan, self._room, leasing, audience, cast)
 
     # Agents and people
 
     async def run_agent(self, effect: effects.RunAgent, call: Call) -> effects.AgentAnswer:
         """Ask the agent that plays the role; one that only reads must leave its worktree as it was."""
-        settings = self._project.settings.agents
-        name, profile = choose(settings.of(effect.role), settings.profiles)
-        await self.leasing.hold(effect)
-        async with self._spending.on(effect, call) as bill:
-            answer = await self._room.ask(name, profile, effect, again=call.resumed, seconds=settings.seconds)
-            bill.settle(answer)
-        if effect.access is Access.READ:
-            await asyncio.to_thread(self._require_unchanged, name, effect)
-        return answer
+        return await self._asking.answer(effect, call)
 
-    def _require_unchanged(self, name: str, effect: effects.RunAgent) -> None:
-        tree = self._worktrees.tree(effect.worktree)
-        if tree != self._project.git.tree_of(effect.base):
-            self._room.open(effect.worktree, effect.base)
-            raise AgentFailed(f"agent `{name}` changed files although a {effect.role} only reads")
+    async def gather_context(self, effect: effects.GatherContext, call: Call) -> effects.Gathered:
+        """Read what an agent is to know."""
+        del call
+        return await asyncio.to_thread(contexts.gather, self._project, effect)
 
     async def ask_human(self, effect: effects.AskHuman, call: Call) -> effects.Reply:
-        """Nobody is at hand here: the run waits."""
+        """Nobody is at hand here: the run waits. Where going on is an answer, who goes on has given it."""
+        if call.resumed and effect.resumed:
+            return effects.Reply(answer=effect.resumed, actor=self._project.person)
         raise NeedsPerson(effect.question, f"then run `planforge resume {call.run}`")
 
     async def give_approval(self, effect: effects.GiveApproval, call: Call) -> effects.Approval:

@@ -7,8 +7,12 @@ killed at any moment can be taken up again with `planforge resume`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from planforge.app import runs, story
 from planforge.app.project import Project
@@ -18,25 +22,41 @@ from planforge.kernel.events import PlanCreated
 from planforge.kernel.objects import write_atomically
 
 if TYPE_CHECKING:
+    from planforge.app.casting import Cast
     from planforge.kernel.driver import Call
     from planforge.workflows.demo import MakeSample
 
 DIRECTORY = "planforge-demo"
 SCRIPT = "rehearsal/script.json"
+CAST = "rehearsal/cast.json"
+"""Who plays, if not the rehearsal agent; beside the ledger, so that the sample project stays the same."""
 VISITOR = "Demo Visitor (rehearsed)"
 PLAN_FILE = "docs/plans/plan-001-common-words-and-reading-time.md"
 
 
-def begin(directory: Path | None, *, pace: float) -> tuple[Project, str]:
-    """Make the new repository and record the run; nothing is played yet."""
+class Player(msgspec.Struct, frozen=True, kw_only=True):
+    """A real agent that plays the demo."""
+
+    agent: str
+    live: bool
+    """Whether its own service answers; otherwise the script does, in the place of a model."""
+
+
+def begin(directory: Path | None, *, pace: float, agent: str = "", live: bool = False) -> tuple[Project, str]:
+    """Make the new repository and record the run, which a real `agent` may play; nothing is played yet."""
     from planforge.app.work import today
     from planforge.workflows.demo import DemoRequest
 
+    if agent:
+        _require_able(agent, live=live)
     place = _new_directory(directory)
     _git_init(place)
     project = Project.create(place)
     (project.state / SCRIPT).parent.mkdir()
     write_atomically(project.state / SCRIPT, story.script(pace).encode())
+    if agent:
+        player = Player(agent=agent, live=live)
+        write_atomically(project.state / CAST, msgspec.json.encode(player))
     created = PlanCreated(plan="plan-001", title=story.TITLE, request=story.REQUEST, path=PLAN_FILE)
 
     def asked(run: str) -> DemoRequest:
@@ -49,9 +69,41 @@ def begin(directory: Path | None, *, pace: float) -> tuple[Project, str]:
             today=today(),
             leased=True,
             inspected=True,
+            composed=True,
         )
 
     return project, runs.begin(project, "demo", created.plan, asked, created)
+
+
+def _require_able(agent: str, *, live: bool) -> None:
+    """Refuse before anything is made, if the agent is not installed or cannot be pointed at a script."""
+    from planforge.agents.profiles import Way, choose
+
+    name, profile = choose(agent, {})
+    if not live and profile.endpoint == Way():
+        raise InvalidInput(
+            f"agent `{name}` cannot be pointed at a scripted server",
+            f"`planforge demo --agent {agent} --live` has it ask its own service",
+        )
+
+
+@contextmanager
+def staged(project: Project, flow: str) -> Iterator[Cast | None]:
+    """Who plays a run of the demo, with the scripted server behind it for as long as that lasts."""
+    from planforge.app.casting import Cast
+
+    path = project.state / CAST
+    if flow != "demo" or not path.exists():
+        yield None
+        return
+    player = msgspec.json.decode(path.read_bytes(), type=Player)
+    if player.live:
+        yield Cast(agent=player.agent)
+        return
+    from planforge.testing.model_server import ModelServer
+
+    with ModelServer(project.state / SCRIPT) as server:
+        yield Cast(agent=player.agent, endpoint=server.url)
 
 
 def _new_directory(wanted: Path | None) -> Path:

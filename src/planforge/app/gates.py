@@ -335,7 +335,7 @@ def _too_late(project: Project, gate: Gate) -> RefusedByGate:
 
 
 def _require_other_author(project: Project, gate: Gate, actor: str) -> None:
-    from planforge.agents.profiles import KNOWN
+    from planforge.agents.known import KNOWN
 
     rows = project.ledger.query("SELECT agent FROM authors WHERE plan = ?", gate.plan)
     agents = {*(agent for (agent,) in rows), *KNOWN, *project.settings.agents.profiles}

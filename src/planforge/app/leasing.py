@@ -162,6 +162,11 @@ class Leasing:
             await self._take(holder, self._before[holder].paths)
         self._require(holder)
 
+    def paths(self, effect: RunAgent) -> tuple[str, ...] | None:
+        """What an agent may change under its lease; None where it works without one."""
+        kept = self._held.get(effect.lease.holder) if effect.lease else None
+        return kept.paths if kept else None
+
     async def release(self, effect: ReleaseLease, call: Call) -> None:
         """Give it back, unless it is gone."""
         del call

@@ -55,7 +55,9 @@ def _next(project: Project, every: list[RunRow], listed: list[PlanRow]) -> list[
     gates = project.ledger.query("SELECT number FROM raised_gates WHERE status = 'waiting' ORDER BY number")
     unlanded = {plan for (plan,) in project.ledger.query("SELECT plan FROM unlanded")}
     commands = [f"planforge gate show gate-{number:03d}" for (number,) in gates]
-    commands += [f"planforge resume {run.run}" for run in every if run.status in ("interrupted", "waiting")]
+    waiting = [run for run in every if run.status in ("interrupted", "waiting")]
+    due = [run for run in waiting if not run.until or runs.is_due(project, run.until)]
+    commands += [f"planforge resume {run.run}" for run in due]
     busy = {run.subject for run in every if run.unfinished}
     for plan in listed:
         if plan.plan in busy:

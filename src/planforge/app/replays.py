@@ -144,6 +144,7 @@ SETTINGS: dict[str, tuple[str, Callable[[str, str], int | bool]]] = {
     "forge.cap": ("cap", _count),
     "loop.cap": ("cap", _count),
     "run.attempts": ("attempts", _count),
+    "run.escalate_after": ("escalate_after", _count_or_none),
     "run.handoffs": ("handoffs", _count_or_none),
     "run.jobs": ("jobs", _count),
     "run.max_files": ("max_files", _count),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.errors import (
+    AgentLimited,
     CannotPerform,
     Conflict,
     Diverged,
@@ -20,6 +21,7 @@ from planforge.errors import (
     NeedsPerson,
     NotFound,
     RefusedByGate,
+    TryLater,
 )
 from planforge.kernel.ledger import Write
 from planforge.kernel.locks import held, is_held
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     # Looking at the list of runs must be quick, and needs none of the events.
+    from planforge.app.audience import Audience
+    from planforge.app.casting import Cast
     from planforge.app.project import Project
     from planforge.kernel.events import Event, Payload, PlanCreated, Recorded, RunStarted
     from planforge.workflows.flows import Result
@@ -44,6 +48,8 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     """running, waiting, interrupted, done or failed"""
     reason: str
+    until: str
+    """From when on a waiting run can go on; empty if it waits for a person."""
     started_at: str
     updated_at: str
 
@@ -102,8 +108,8 @@ def begin(
         return run
 
 
-def drive(project: Project, run: str, observer: Observer) -> Ended:
-    """Drive a run to its end, as the only process that does."""
+def drive(project: Project, run: str, observer: Observer, audience: Audience | None = None) -> Ended:
+    """Drive a run to its end, as the only process that does, before whoever follows it."""
     import asyncio
     import signal
 
@@ -112,7 +118,7 @@ def drive(project: Project, run: str, observer: Observer) -> Ended:
         project.ledger.listeners.append(observer)
         try:
             with _alone_at_it(project, run):
-                return asyncio.run(_drive(project, run))
+                return asyncio.run(_drive(project, run, audience))
         except KeyboardInterrupt:
             raise Interrupted(
                 f"`{run}` was stopped; nothing is lost", f"run `planforge resume {run}`"
@@ -130,8 +136,18 @@ def _alone_at_it(project: Project, run: str) -> AbstractContextManager[None]:
     return landing.only_lander(project, started.flow, started.subject)
 
 
-async def _drive(project: Project, run: str) -> Ended:
+async def _drive(project: Project, run: str, audience: Audience | None) -> Ended:
+    from planforge.app import demo
+    from planforge.app.audience import NOBODY
+
+    started = _started(project, run)
+    with demo.staged(project, started.flow) as cast:
+        return await _driven(project, started, audience or NOBODY, cast)
+
+
+async def _driven(project: Project, started: RunStarted, audience: Audience, cast: Cast | None) -> Ended:
     from planforge.app import screening
+    from planforge.app.asking import remove_homes
     from planforge.app.compose import performers
     from planforge.app.leasing import Leasing
     from planforge.kernel.driver import Driver
@@ -141,15 +157,15 @@ async def _drive(project: Project, run: str) -> Ended:
     from planforge.workspace import processes
     from planforge.workspace.worktrees import Worktrees
 
-    started = _started(project, run)
-    entry = FLOWS[started.flow]
+    run, entry = started.run, FLOWS[started.flow]
     request = msgspec.json.decode(unpack(project.ledger, started.request), type=entry.request)
     secret = screening.finder(project, started.subject)
     worktrees = Worktrees(project.git, project.state, run, secret=secret)
     processes.sweep(project.state)
     worktrees.discard_checks()
     leasing = Leasing(project, run)
-    driver = Driver(project.ledger, run, performers(project, run, started.flow, started.subject, leasing))
+    table = performers(project, run, started.flow, started.subject, leasing, audience, cast)
+    driver = Driver(project.ledger, run, table)
     try:
         async with leasing.attended():
             result = await driver.drive(entry.flow(request))
@@ -159,12 +175,16 @@ async def _drive(project: Project, run: str) -> Ended:
     except NeedsPerson as error:
         driver.record(RunParked(run=run, reason=error.message))
         raise
+    except AgentLimited as error:
+        driver.record(RunParked(run=run, reason=error.message, until=error.until))
+        raise
     except (CannotPerform, RefusedByGate) as error:
         # These end a run for good. After any other error it is interrupted and can be resumed.
         ended = Ended(run=run, succeeded=False, reason=error.message, exit_code=error.exit_code)
     else:
         ended = judge(run, result)
     worktrees.sweep()
+    remove_homes(project.state, run)
     driver.record(
         RunEnded(run=run, succeeded=ended.succeeded, reason=ended.reason, exit_code=ended.exit_code)
     )
@@ -220,6 +240,7 @@ def _started(project: Project, run: str) -> RunStarted:
 def cancel(project: Project, run: str, *, reason: str, actor: str) -> Ended:
     """End a run that nobody drives, for good. What its agents left is archived; what landed stays."""
     from planforge.app import leasing, plans, screening
+    from planforge.app.asking import remove_homes
     from planforge.kernel.events import PlanEnded, RunEnded
     from planforge.workspace.worktrees import Worktrees
 
@@ -232,6 +253,7 @@ def cancel(project: Project, run: str, *, reason: str, actor: str) -> Ended:
     with held(project.lock(run), f"`{run}`"):
         secret = screening.finder(project, found.subject)
         Worktrees(project.git, project.state, run, secret=secret).sweep()
+        remove_homes(project.state, run)
         leasing.give_back(project.ledger, run, said)
         ending: list[Event] = [RunEnded(run=run, succeeded=False, reason=said, exit_code=1)]
         query = "SELECT branch, landed FROM plans WHERE plan = ? AND status IN ('IMPLEMENTING', 'AUDITING')"
@@ -246,14 +268,40 @@ def cancel(project: Project, run: str, *, reason: str, actor: str) -> Ended:
     return Ended(run=run, succeeded=False, reason=said, exit_code=1)
 
 
-def to_resume(project: Project, run: str | None) -> list[str]:
-    """The runs that `planforge resume` would go on with."""
+def to_resume(project: Project, run: str | None, *, now: bool = False) -> list[str]:
+    """The runs that `planforge resume` would go on with; `now` is also those whose time has not come."""
     if run is not None:
         found = [row for row in rows(project) if row.run == run]
         if not found:
             raise NotFound(f"there is no `{run}` here", "see `planforge status`")
-        return [row.run for row in found if row.unfinished]
-    return [row.run for row in rows(project, unfinished=True) if row.status == "interrupted"]
+        unfinished = [row for row in found if row.unfinished]
+    else:
+        unfinished = [row for row in rows(project, unfinished=True) if _can_go_on(project, row)]
+    due = [row for row in unfinished if now or not row.until or is_due(project, row.until)]
+    if unfinished and not due:
+        first = min(unfinished, key=lambda row: row.until)
+        raise TryLater(
+            f"`{first.run}` is parked until {first.until[:16].replace('T', ' ')} UTC: its agent is limited",
+            f"run `planforge resume {first.run}` then; with `--now` it is tried at once",
+        )
+    return [row.run for row in due]
+
+
+def is_due(project: Project, until: str) -> bool:
+    """Whether the time that a run is parked until has come."""
+    from datetime import datetime
+
+    return datetime.fromisoformat(until) <= project.ledger.now()
+
+
+def _can_go_on(project: Project, row: RunRow) -> bool:
+    """Whether a run can go on without anybody naming it: nothing stands in its way but, perhaps, a time."""
+    if row.status != "waiting":
+        return row.status == "interrupted"
+    # A person has decided since it came to a gate; other questions to people are answered by resuming it.
+    decided = "plan = ? AND status IN ('approved', 'rejected') AND decided_at > ?"
+    query = f"SELECT 1 FROM raised_gates WHERE {decided} LIMIT 1"  # noqa: S608  (a constant)
+    return bool(row.until) or any(project.ledger.query(query, row.subject, row.updated_at))
 
 
 def events(project: Project, run: str) -> list[Event]:

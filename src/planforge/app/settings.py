@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
-from planforge.agents.profiles import Profile
+from planforge.agents.prices import Price
+from planforge.agents.profiles import Profile, complete, problems
+from planforge.agents.tiers import TIERS, Overrides
 from planforge.errors import InvalidInput
 from planforge.kernel.events import Amounts
 from planforge.kernel.paths import normalise_all
+from planforge.rules.pipelines import Pipeline
 from planforge.rules.protection import Protection, SizeSettings
 from planforge.rules.protection.patterns import Patterns
 from planforge.rules.scanning.issues import Waiver, check_waiver
@@ -34,6 +38,19 @@ class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """A table of the file."""
 
 
+class LimitSettings(_Section, frozen=True, kw_only=True):
+    """What becomes of a run whose agent has reached its usage limit."""
+
+    policy: Literal["park", "switch"] = "park"
+    """`park` waits for the agent; `switch` goes to another one meanwhile."""
+    switch_to: tuple[str, ...] = ()
+    """To which, the first that is installed and not limited itself; empty is any of another vendor."""
+    wait_minutes: float = 10.0
+    """If the limit ends sooner than that, the command itself waits for it instead of parking the run."""
+    retry_minutes: float = 30.0
+    """After how many minutes an agent is tried again that did not say until when it is limited."""
+
+
 class AgentSettings(_Section, frozen=True, kw_only=True):
     """Which agent does what."""
 
@@ -45,6 +62,28 @@ class AgentSettings(_Section, frozen=True, kw_only=True):
     """Agents of your own, or a known one started differently."""
     seconds: float = 1800.0
     """How long one answer may take."""
+    idle_seconds: float = 600.0
+    """How long an agent may give no sign of life; 0 for as long as it likes."""
+    cross_vendor_auditor: bool = False
+    """Whether whoever audits and reviews is of another vendor than whoever drafts and develops."""
+    permissions: Literal["deny", "ask"] = "deny"
+    """What becomes of a request that the role does not allow: denied, or put to you if you are there."""
+    limits: LimitSettings = LimitSettings()
+    prices: dict[str, Price] = {}
+    """What models cost, where the table that comes with Planforge is wrong or has them not."""
+    roles_directory: str = "planforge/roles"
+    """Where this project keeps roles, personas and skills of its own, in the repository."""
+    persona_mode: Literal["reference", "inline"] = "reference"
+    """Whether agents are told in short who they are, or get the whole text of persona and skills."""
+    tiers: dict[str, dict[str, str]] = {}
+    """Another model for a tier of an agent, such as `claude.heavy = "opus"`."""
+    models: dict[str, str] = {}
+    """A model for a role or a stage, whatever its tier."""
+
+    def overrides(self, *names: str) -> Overrides:
+        """What is said here about the models of an agent, by whichever of its names."""
+        tiers = {tier: model for name in names for tier, model in self.tiers.get(name, {}).items()}
+        return Overrides(tiers=tiers, models=self.models)
 
     def of(self, role: str) -> str:
         """The agent that plays `role`."""
@@ -75,6 +114,29 @@ class RunSettings(_Section, frozen=True, kw_only=True):
     """How long a step keeps its files leased after Planforge was last heard of; renewed while it runs."""
     lease_patience: int = 3600
     """How many seconds a step waits for files that another one has."""
+    escalate_after: int = 2
+    """After how many attempts without progress the next one gets a model of the heavy tier; 0 is never."""
+
+
+class ContextSettings(_Section, frozen=True, kw_only=True):
+    """How many tokens of an agent's prompt each part may have; 0 leaves the part out."""
+
+    role: int = 1500
+    """Who it is and what it can do."""
+    standards: int = 2500
+    """What `AGENTS.md` and `CLAUDE.md` of the repository say."""
+    architecture: int = 3000
+    """What the repository's documents say about its architecture."""
+    overlay: int = 256
+    """The files around the work, the checks, and how far the plan has come: about a kilobyte."""
+    closure: int = 1500
+    """What the steps did that the step depends on."""
+    summaries: int = 800
+    """What other steps did before."""
+    task: int = 24_000
+    """The task, with the request, the plan or whatever else it is about."""
+    documents: tuple[str, ...] = ("ARCHITECTURE.md", "docs/architecture.md", "docs/architecture/*.md")
+    """Where documents about the architecture are: paths and globs."""
 
 
 class LandSettings(_Section, frozen=True, kw_only=True):
@@ -148,6 +210,7 @@ class Settings(_Section, frozen=True, kw_only=True):
     agents: AgentSettings = AgentSettings()
     forge: ForgeSettings = ForgeSettings()
     run: RunSettings = RunSettings()
+    context: ContextSettings = ContextSettings()
     budget: BudgetSettings = BudgetSettings()
     land: LandSettings = LandSettings()
     protect: ProtectSettings = ProtectSettings()
@@ -160,6 +223,8 @@ class Settings(_Section, frozen=True, kw_only=True):
     """How the tests of a tree are run: the same as `checks.tests`."""
     checks: dict[str, Check] = {}
     """How a tree is checked: `build`, `types`, `lint`, `tests`, and others of your own; detected if none."""
+    pipelines: dict[str, Pipeline] = {}
+    """Pipelines of your own, or others in the place of those that come with Planforge."""
 
 
 def read(root: Path) -> Settings:
@@ -171,19 +236,38 @@ def read(root: Path) -> Settings:
         return Settings()
     except OSError as error:
         raise InvalidInput(f"cannot read `{path}`: {error.strerror}") from error
+    return parse(content)
+
+
+def parse(content: bytes) -> Settings:
+    """The settings that such a file says."""
     try:
         settings = msgspec.toml.decode(content, type=Settings)
     except msgspec.MsgspecError as error:
         raise InvalidInput(f"`{FILE}` is not right: {error}") from error
+    if settings.agents.profiles:
+        settings = _with_what_is_known(settings, msgspec.toml.decode(content)["agents"]["profiles"])
     for name, value, least in _numbers(settings):
         if not value >= least:  # what is no number at all is not either
             raise InvalidInput(f"`{FILE}` is not right: `{name}` must be at least {least:g}, not {value}")
         if value > MOST:
             raise InvalidInput(f"`{FILE}` is not right: `{name}` must be at most {MOST}, not {value}")
     _require_money_put_aside(settings.budget)
+    _require_tiers(settings.agents)
     _require_sense(settings.protect)
     _require_reasons(settings.scan)
     return settings
+
+
+def _with_what_is_known(settings: Settings, said: dict[str, dict[str, object]]) -> Settings:
+    """The settings with each profile complete: a table about a known agent says only what is different."""
+    profiles = {name: complete(name, table) for name, table in said.items()}
+    for name, profile in profiles.items():
+        for problem in problems(name, profile):
+            raise InvalidInput(f"`{FILE}` is not right: `agents.profiles.{name}`: {problem}")
+    return msgspec.structs.replace(
+        settings, agents=msgspec.structs.replace(settings.agents, profiles=profiles)
+    )
 
 
 def _numbers(settings: Settings) -> Iterator[tuple[str, float, float]]:
@@ -192,8 +276,9 @@ def _numbers(settings: Settings) -> Iterator[tuple[str, float, float]]:
     yield "forge.cap", forge.cap, 1
     for name in ("attempts", "jobs", "max_files", "lease_seconds"):
         yield f"run.{name}", getattr(run, name), 1
-    for name in ("handoffs", "lease_patience"):
+    for name in ("handoffs", "lease_patience", "escalate_after"):
         yield f"run.{name}", getattr(run, name), 0
+    yield from _of_context(settings.context)
     yield "land.tries", settings.land.tries, 1
     yield "sandbox.memory_mb", settings.sandbox.memory_mb, 0
     yield "sandbox.processes", settings.sandbox.processes, 10
@@ -201,14 +286,32 @@ def _numbers(settings: Settings) -> Iterator[tuple[str, float, float]]:
         yield f"protect.size.{name}", getattr(settings.protect.size, name), least
     for name in ("tokens", "money", "minutes"):
         yield f"budget.reserve_{name}", getattr(budget, f"reserve_{name}"), 0
-    for name, profile in settings.agents.profiles.items():
-        yield f"agents.profiles.{name}.handoff_tokens", profile.handoff_tokens, 0
+    yield from _agent_numbers(settings.agents)
     for name, check in settings.checks.items():
         yield f"checks.{name}.seconds", check.seconds, 0
     for scope, limits in _limits(budget):
         for field in limits.__struct_fields__:
             if (value := getattr(limits, field)) is not None:
                 yield f"budget.{scope}.{field}", value, 0
+
+
+def _of_context(context: ContextSettings) -> Iterator[tuple[str, float, float]]:
+    for name in ("role", "standards", "architecture", "overlay", "closure", "summaries"):
+        yield f"context.{name}", getattr(context, name), 0
+    yield "context.task", context.task, 500
+
+
+def _agent_numbers(agents: AgentSettings) -> Iterator[tuple[str, float, float]]:
+    for name, least in (("seconds", 1), ("idle_seconds", 0)):
+        yield f"agents.{name}", getattr(agents, name), least
+    for name, least in (("wait_minutes", 0), ("retry_minutes", 1)):
+        yield f"agents.limits.{name}", getattr(agents.limits, name), least
+    for model, price in agents.prices.items():
+        for name in ("input", "output", "cached"):
+            if (value := getattr(price, name)) is not None:
+                yield f"agents.prices.{model}.{name}", value, 0
+    for name, profile in agents.profiles.items():
+        yield f"agents.profiles.{name}.handoff_tokens", profile.handoff_tokens, 0
 
 
 def _limits(budget: BudgetSettings) -> Iterator[tuple[str, Limits]]:
@@ -224,6 +327,14 @@ def _require_money_put_aside(budget: BudgetSettings) -> None:
                 f"`{FILE}` is not right: `budget.{name}.money` needs `budget.reserve_money`",
                 "say what an answer costs whose agent does not say so, such as `reserve_money = 0.5`",
             )
+
+
+def _require_tiers(agents: AgentSettings) -> None:
+    for name, tiers in agents.tiers.items():
+        for tier in tiers:
+            if tier not in TIERS:
+                known = ", ".join(f"`{each}`" for each in TIERS)
+                raise InvalidInput(f"`{FILE}` is not right: `agents.tiers.{name}.{tier}`; tiers are {known}")
 
 
 def _require_sense(protect: ProtectSettings) -> None:

@@ -34,6 +34,7 @@ TEMPLATE = """\
 # handoffs = 3             # how often an agent whose context fills up may hand over, in one attempt
 # lease_seconds = 300      # how long files stay leased after Planforge was last heard of
 # lease_patience = 3600    # how many seconds a step waits for files that another one has
+# escalate_after = 2       # attempts without progress after which the next one gets a heavy model
 
 [sandbox]
 # level = "auto"           # bubblewrap, landlock, processes or none; auto takes the firmest that works here

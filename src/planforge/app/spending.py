@@ -22,7 +22,7 @@ from planforge.app.settings import FILE, BudgetSettings, Limits
 from planforge.errors import BudgetGone
 from planforge.kernel import budgets
 from planforge.kernel.budgets import Account
-from planforge.kernel.effects import Access, AgentAnswer, RunAgent
+from planforge.kernel.effects import Access, AgentAnswer, RunAgent, Usage
 from planforge.kernel.events import Amounts, BudgetSet
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ class Bill:
     money: int | None = None
     context: int | None = None
     """How many tokens it had in its context, where it was stopped before it could say what it has used."""
+    least = Amounts()
+    """What it is known to have cost at the least, where it was cut short."""
+    attempted = True
+    """Whether it was an attempt at all."""
     reason = "it gave no answer"
 
     def settle(self, answer: AgentAnswer) -> None:
@@ -50,6 +54,19 @@ class Bill:
             self.context = answer.context.used
         self.money = answer.money
         self.reason = answer.stop_reason
+
+    def note(self, usage: Usage | None, money: int | None, *, whole: bool) -> None:
+        """Take in what a call that failed has cost: all of it, or at the least."""
+        tokens = usage.input_tokens + usage.output_tokens if usage is not None else None
+        if self.tokens is None and self.money is None:
+            if whole:
+                self.tokens, self.money = tokens, money
+            else:
+                self.least = Amounts(tokens=tokens, money=money)
+
+    def no_attempt(self) -> None:
+        """Say that the agent could not begin, or not go on, through no fault of its own."""
+        self.attempted = False
 
 
 class Spending:
@@ -77,13 +94,16 @@ class Spending:
         try:
             yield bill
         finally:
+            least = bill.least
             if bill.tokens is None and bill.context is not None:
-                budgets.spend(self._ledger, name, Amounts(tokens=bill.context))
+                least = Amounts(tokens=bill.context)
+            if least != Amounts():
+                budgets.spend(self._ledger, name, least)
             spent = Amounts(
                 tokens=bill.tokens,
                 money=bill.money,
                 seconds=math.ceil(time.monotonic() - started),
-                attempts=_attempts(effect),
+                attempts=_attempts(effect) if bill.attempted else 0,
             )
             budgets.reconcile(self._ledger, name, spent, bill.reason)
             self._under_way.discard(settled)

@@ -111,24 +111,33 @@ REVISED = DRAFT.replace(
     "reading time at 200 words a minute,\n  rounded up, and 0 for an empty text.",
 )
 
-FIRST_AUDIT = """\
-```json
-{"maxSeverity": "blocking", "summary": "The result of `most_common` is not determined.",
- "concerns": [
-  {"title": "`most_common` does not say what happens to words that are equally common, nor to upper case, \
-so two correct implementations would give different results", "severity": "blocking"},
-  {"title": "`minutes` does not say how it rounds", "severity": "medium"}]}
-```
-A test of `most_common` could not be written from this plan. Severity: blocking
-"""
 
-CLEAN_AUDIT = """\
-```json
-{"maxSeverity": "minor", "summary": "Ready to approve.",
- "concerns": [{"title": "200 words a minute could be a named constant", "severity": "minor"}]}
-```
-Order and case are settled now. Severity: minor
-"""
+def _audit(severity: str, summary: str, *concerns: tuple[str, str, str]) -> str:
+    """An audit in the form that auditors are held to: each concern with its severity and what shows it."""
+    found = [
+        {"title": title, "severity": each, "detail": detail, "location": "Changes"}
+        for title, each, detail in concerns
+    ]
+    return json.dumps({"maxSeverity": severity, "summary": summary, "concerns": found}, indent=1) + "\n"
+
+
+FIRST_AUDIT = _audit(
+    "blocking",
+    "The result of `most_common` is not determined.",
+    (
+        "`most_common` does not say what happens to words that are equally common, nor to upper case, so two "
+        "correct implementations would give different results",
+        "blocking",
+        "A test of `most_common` could not be written from this plan.",
+    ),
+    ("`minutes` does not say how it rounds", "medium", "201 words could be 1 minute or 2."),
+)
+
+CLEAN_AUDIT = _audit(
+    "minor",
+    "Ready to approve: order and case are settled.",
+    ("200 words a minute could be a named constant", "minor", "It stands in one place only."),
+)
 
 FREQUENCY_TEST = """\
 import unittest

@@ -39,6 +39,7 @@ def begin_forge(project: Project, request: str, *, cap: int | None = None) -> st
             today=today(),
             base=base,
             cap=cap or settings.cap,
+            composed=True,
         )
         try:
             return runs.begin(project, "forge", created.plan, _always(asking), created)
@@ -86,6 +87,8 @@ def begin_plan_run(project: Project, name: str, *, parallel: bool, jobs: int | N
             leased=True,
             inspected=True,
             handoffs=settings.handoffs,
+            composed=True,
+            escalate_after=settings.escalate_after,
         )
 
     return runs.begin(project, "plan_run", plan.plan, asked)
@@ -94,7 +97,10 @@ def begin_plan_run(project: Project, name: str, *, parallel: bool, jobs: int | N
 def require_agents(project: Project, roles: tuple[str, ...]) -> None:
     """Make sure that somebody can play every role, confined as is wanted, before anything is begun."""
     from planforge.agents.profiles import choose
+    from planforge.app.contexts import require_roles
+    from planforge.kernel.effects import Access
 
+    require_roles(project, {role: Access.WRITE if role == "developer" else Access.READ for role in roles})
     for role in roles:
         choose(project.settings.agents.of(role), project.settings.agents.profiles)
     project.settings.sandbox.chosen()

@@ -10,17 +10,17 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
 
-from planforge.agents import acp
 from planforge.agents.profiles import Profile
-from planforge.agents.wire import LINE_LIMIT
+from planforge.agents.protocol import Launch
 from planforge.app.project import Project
-from planforge.errors import AgentFailed
-from planforge.kernel.effects import Access, AgentAnswer, Checkout, RunAgent
+from planforge.errors import AgentFailed, AgentLimited, AgentStrayed
+from planforge.kernel.effects import Access, Checkout, RunAgent
 from planforge.workspace import preparing, processes, sandbox
 from planforge.workspace.postconditions import Watch
 from planforge.workspace.preparing import Prepared
@@ -29,6 +29,21 @@ from planforge.workspace.sandbox import Level, Policy
 from planforge.workspace.worktrees import Worktrees, changing
 
 VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+BUFFER = {"acp": 50 * 1024 * 1024, "claude": 256 * 1024, "codex": 256 * 1024}
+"""How many bytes of an agent wait to be read before it has to wait: a whole line, or a piece of one where the
+adapter puts lines together itself. Twice as many may be held, for every agent at work."""
+
+
+class Bench(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent can start: a worktree, and how programs are started in it."""
+
+    cwd: Path
+    level: Level
+    """How firmly it is confined."""
+    launch: Launch
+    variables: Mapping[str, str]
+    """What the worktree has to itself, such as ports."""
 
 
 class Workroom:
@@ -58,49 +73,63 @@ class Workroom:
         if prepared := self._prepared.pop(name, None):
             prepared.close()
 
-    async def ask(
-        self, name: str, profile: Profile, effect: RunAgent, *, again: bool, seconds: float
-    ) -> AgentAnswer:
-        """Put the task to the agent; one that reached out of its worktree has failed."""
-        level = await asyncio.to_thread(self._project.settings.sandbox.chosen)
-        if again or effect.worktree not in self._opened:
+    def stands(self, name: str) -> bool:
+        """Whether the worktree is there as it was left, by this process or by one before."""
+        return self._worktrees.path(name).is_dir() and self._worktrees.opened(name) is not None
+
+    def path(self, name: str) -> Path:
+        """Where a worktree is."""
+        return self._worktrees.path(name)
+
+    def tree(self, name: str) -> str:
+        """The tree of everything in a worktree."""
+        return self._worktrees.tree(name)
+
+    async def level(self) -> Level:
+        """How firmly agents are confined here."""
+        return await asyncio.to_thread(self._project.settings.sandbox.chosen)
+
+    @asynccontextmanager
+    async def at_work(
+        self, agent: str, profile: Profile, effect: RunAgent, *, home: Path, anew: bool, going_on: bool
+    ) -> AsyncIterator[Bench]:
+        """
+        A worktree that is ready for an agent. One that reached out of it has failed, whatever it said.
+
+        `anew` makes the worktree again, `going_on` takes it as an agent left it that goes on in it now.
+        """
+        level = await self.level()
+        if anew or (effect.worktree not in self._opened and not going_on):
             await asyncio.to_thread(self.open, effect.worktree, effect.base)
         prepared = await self._prepare(effect.worktree, level)
         watch = self._watch(effect, prepared, level)
         await asyncio.to_thread(self._take, watch)
-        policy = self._policy(profile, effect)
+        policy = self._policy(profile, effect, home)
 
-        async def launch(profile: Profile, cwd: Path) -> asyncio.subprocess.Process:
+        async def launch(
+            argv: Sequence[str], *, env: Mapping[str, str], cwd: Path
+        ) -> asyncio.subprocess.Process:
             return await processes.start(
-                profile.command,
+                argv,
                 cwd=cwd,
-                extra=self._variables(profile) | prepared.env,
+                extra=env,
                 stdin=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                limit=LINE_LIMIT,
+                limit=BUFFER[profile.speaks],
                 policy=policy,
                 level=level,
             )
 
+        cwd = self._worktrees.path(effect.worktree)
         try:
-            answer = await acp.ask(
-                name,
-                profile,
-                effect,
-                cwd=self._worktrees.path(effect.worktree),
-                seconds=seconds,
-                launch=launch,
-                end=processes.end,
-                # Only an agent that another one can follow is stopped before its context is full.
-                threshold=profile.handoff_tokens if effect.turn else 0,
-            )
-        except AgentFailed as error:
+            yield Bench(cwd=cwd, level=level, launch=launch, variables=prepared.env)
+        except (AgentFailed, AgentLimited) as error:
+            # Also one that goes on later: what it did outside must not be taken for what was there before.
             if reached := await asyncio.to_thread(self._reached_out, watch):
-                raise AgentFailed(f"{error.message}; besides, it {reached}") from error
+                raise AgentStrayed(f"{error.message}; besides, it {reached}") from error
             raise
         if reached := await asyncio.to_thread(self._reached_out, watch):
-            raise AgentFailed(f"agent `{name}` {reached}")
-        return msgspec.structs.replace(answer, sandbox=level.value)
+            raise AgentStrayed(f"agent `{agent}` {reached}")
 
     def _take(self, watch: Watch) -> None:
         with changing(
@@ -153,21 +182,16 @@ class Workroom:
             allowed=project.settings.workspace.own_changes == "allow",
         )
 
-    def _policy(self, profile: Profile, effect: RunAgent) -> Policy:
+    def _policy(self, profile: Profile, effect: RunAgent, home: Path) -> Policy:
         project, sandboxing = self._project, self._project.settings.sandbox
         confine = sandboxing.reading if effect.access is Access.READ else sandboxing.writing
         return confine(
             self._worktrees.path(effect.worktree),
             project.root,
             state=project.state,
-            own=self._places(profile.writes),
+            own=[home, *self._places(profile.writes)],
             visible=self._places(profile.reads),
         )
-
-    def _variables(self, profile: Profile) -> dict[str, str]:
-        extra = {name: os.environ[name] for name in profile.inherit if name in os.environ}
-        root = str(self._project.root)
-        return extra | {key: value.replace("${root}", root) for key, value in profile.env.items()}
 
     def _places(self, named: Sequence[str]) -> list[Path]:
         """The paths of a profile on this machine; one that names an unset variable is none."""

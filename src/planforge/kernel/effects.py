@@ -14,7 +14,13 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from planforge.kernel.events import ConflictedPath, Event, ForeseenConflict, RecordedFinding
+from planforge.kernel.events import (
+    ConflictedPath,
+    ContextSource,
+    Event,
+    ForeseenConflict,
+    RecordedFinding,
+)
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.tokens import TokenState
 
@@ -137,6 +143,8 @@ class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """How full its context was, where it was stopped for that."""
     money: int | None = None
     """What it cost in millionths of the currency, as the agent reported it; None is unknown, not nothing."""
+    money_source: str = ""
+    """`reported` by the agent, or `estimated` by a table of prices."""
     sandbox: str = ""
     """How it was confined, really."""
     model: str = ""
@@ -178,6 +186,63 @@ class RunAgent(Effect[AgentAnswer], frozen=True, kw_only=True):
         return self.role
 
 
+class GatheredPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One part of a context, cut to its budget."""
+
+    name: str
+    text: str
+    left_out: str = ""
+    """What was left out of it, in words."""
+    sources: tuple[ContextSource, ...] = ()
+
+
+class DoneStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an earlier step of the plan did."""
+
+    step: str
+    title: str
+    files: tuple[str, ...]
+    claim: str = ""
+    """What its agent said about it."""
+    evidence: str = ""
+    """What we measured."""
+
+
+class Gathered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an agent is to know besides its task."""
+
+    tier: str
+    """The tier of the role."""
+    output: str = ""
+    """The form of the role's answers."""
+    parts: tuple[GatheredPart, ...] = ()
+    """The role block first, then what the repository says of itself."""
+    summaries: str = "none"
+    """What the role hears of steps that its own does not depend on: none, delta or all."""
+    steps: tuple[DoneStep, ...] = ()
+    """What earlier steps did, in the order in which they were asked for."""
+    budgets: dict[str, int] = {}
+    """How many tokens each part may have that the flow itself puts together."""
+
+
+class GatherContext(Effect[Gathered], frozen=True, kw_only=True):
+    """Read what an agent is to know, from the tree of a commit and from the ledger."""
+
+    role: str
+    plan: str
+    base: str
+    """The commit whose tree is read, whatever is in any checkout."""
+    files: tuple[str, ...] = ()
+    """What the work is about, if it is about files."""
+    steps: tuple[str, ...] = ()
+    """Earlier steps that may be told of."""
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.role
+
+
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """A person's answer."""
 
@@ -190,6 +255,8 @@ class AskHuman(Effect[Reply], frozen=True, kw_only=True):
 
     question: str
     options: tuple[str, ...]
+    resumed: str = ""
+    """Which of the options it means if the run is taken up again; empty if it means none of them."""
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):

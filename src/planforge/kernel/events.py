@@ -77,10 +77,12 @@ class EffectFailed(Event, frozen=True, kw_only=True):
 
 
 class RunParked(Event, frozen=True, kw_only=True):
-    """The run waits for a person."""
+    """The run waits: for a person, or until a time."""
 
     run: str
     reason: str
+    until: str = ""
+    """From when on it can be taken up, if it waits for an agent's limit; empty if it waits for a person."""
 
 
 class RunEnded(Event, frozen=True, kw_only=True):
@@ -693,6 +695,107 @@ class HandoffLoaded(Event, frozen=True, kw_only=True):
     holder: str
 
 
+# Agents
+
+
+class ContextSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A text that an agent was given, as it was then."""
+
+    path: str
+    hash: str
+    """SHA-256 of the whole of it."""
+
+
+class ContextPart(msgspec.Struct, frozen=True, kw_only=True):
+    """One part of what an agent was told."""
+
+    name: str
+    """role, standards, architecture, overlay, closure, summaries or task."""
+    tokens: int
+    """How many it has, by our guess."""
+    left_out: str = ""
+    """What was left out of it, in words; empty if nothing was."""
+    sources: tuple[ContextSource, ...] = ()
+
+
+class ContextComposed(Event, frozen=True, kw_only=True):
+    """What an agent was told, part by part."""
+
+    plan: str
+    step: str = ""
+    attempt: int = 0
+    role: str
+    parts: tuple[ContextPart, ...]
+    tokens: int
+    """How many the whole prompt has, by our guess."""
+    simplified: bool = False
+    """It is the second try, after an answer that could not be used."""
+
+
+class TierEscalated(Event, frozen=True, kw_only=True):
+    """The next call of a role gets a model of another tier, once."""
+
+    plan: str
+    step: str = ""
+    attempt: int
+    """The attempt or the round that gets it."""
+    role: str
+    tier: str
+    instead_of: str
+    reason: str
+
+
+class SessionKept(Event, frozen=True, kw_only=True):
+    """A conversation with an agent can be gone on with."""
+
+    run: str
+    conversation: str
+    agent: str
+    model: str
+    session: str
+    """The agent's own name of it."""
+    home: str
+    """The agent's private home, beneath the state directory."""
+    began_at: str
+    input_tokens: int = 0
+    """What the whole conversation has used so far, as far as it is known."""
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    unfinished: bool = False
+    """The agent was cut off by its limit: its worktree is as it left it, and the same task goes on."""
+
+
+class SessionLost(Event, frozen=True, kw_only=True):
+    """A conversation with an agent is over; the next call of its name begins a new one."""
+
+    run: str
+    conversation: str
+    agent: str
+    reason: str
+
+
+class LimitReached(Event, frozen=True, kw_only=True):
+    """An agent said that its usage limit is reached."""
+
+    run: str
+    agent: str
+    until: str
+    said: bool
+    """Whether the agent said until when; otherwise it is our guess when to try again."""
+    reason: str
+
+
+class AgentSwitched(Event, frozen=True, kw_only=True):
+    """Another agent does what one at its limit was to do."""
+
+    run: str
+    role: str
+    agent: str
+    successor: str
+    until: str
+    reason: str
+
+
 AnyEvent = (
     RunStarted
     | DriverStarted
@@ -748,6 +851,12 @@ AnyEvent = (
     | LandingRestarted
     | ConflictsForeseen
     | CheckoutUpdated
+    | ContextComposed
+    | TierEscalated
+    | SessionKept
+    | SessionLost
+    | LimitReached
+    | AgentSwitched
 )
 
 EVENTS: dict[str, type[Event]] = {event.__name__: event for event in get_args(AnyEvent)}

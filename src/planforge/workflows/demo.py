@@ -14,6 +14,7 @@ from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
 from planforge.workflows.plan_run import GATE, PlanRunRequest, PlanRunResult, plan_run
 
 YES = "approve"
+ESCALATE_AFTER = 2
 
 
 class MakeSample(Effect[Tip], frozen=True, kw_only=True):
@@ -34,6 +35,8 @@ class DemoRequest(msgspec.Struct, frozen=True, kw_only=True):
     leased: bool = False
     inspected: bool = False
     """False is for runs that were recorded before there were leases."""
+    composed: bool = False
+    """False is for runs that were recorded before contexts were composed."""
 
 
 class DemoResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +57,7 @@ async def demo(request: DemoRequest) -> DemoResult:
             project="wordcount",
             today=request.today,
             base=base,
+            composed=request.composed,
         )
     )
     question = f"Approve {request.plan} ({forged.reason} after {forged.rounds} rounds)?"
@@ -71,6 +75,8 @@ async def demo(request: DemoRequest) -> DemoResult:
             parallel=True,
             leased=request.leased,
             inspected=request.inspected,
+            composed=request.composed,
+            escalate_after=ESCALATE_AFTER if request.composed else 0,
         )
     )
     return DemoResult(forged=forged, ran=ran)

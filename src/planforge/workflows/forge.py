@@ -8,22 +8,37 @@ blocking finding counts as clean.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 from planforge.documents import plan as plans
 from planforge.documents.plan import PlanStatus
-from planforge.errors import InvalidDocument
-from planforge.kernel.effects import Access, CloseWorktree, MarkPlan, Note, OpenWorktree, RunAgent, WritePlan
-from planforge.kernel.events import AuditRecorded, PlanForged, PlanWritten, RecordedFinding
+from planforge.errors import InvalidDocument, PerformerFailed
+from planforge.kernel.effects import (
+    Access,
+    AgentAnswer,
+    AskHuman,
+    CloseWorktree,
+    Gathered,
+    MarkPlan,
+    Note,
+    OpenWorktree,
+    WritePlan,
+)
+from planforge.kernel.events import AuditRecorded, PlanForged, PlanWritten, RecordedFinding, TierEscalated
+from planforge.rules import escalation
 from planforge.rules.findings import Finding, Severity, worst
 from planforge.rules.loops import Decision, Done, Halt, Loop, blocking_only
-from planforge.rules.verdicts import AuditVerdict, Verdict, parse_audit
-from planforge.workflows import prompts
+from planforge.rules.verdicts import NO_VERDICT, AuditVerdict, Verdict, parse_audit
+from planforge.workflows import asking, prompts
+from planforge.workflows.asking import UNUSABLE, Conversation, Fault, Question, usable
+from planforge.workflows.context import Prompt
 
 WORKTREE = "forge"
 Cause = Literal["draft", "audit", "revision"]
+GIVE_UP, ASK_AGAIN = "give up", "ask again"
 DRAFT_TRIES = 2
 """An answer that is not a plan is asked for once more."""
 
@@ -38,6 +53,8 @@ class ForgeRequest(msgspec.Struct, frozen=True, kw_only=True):
     today: str
     base: str
     cap: int = 5
+    composed: bool = False
+    """Agents get a composed context; False is for runs that were recorded before that."""
 
 
 class ForgeResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,11 +77,11 @@ class _Draft(msgspec.Struct, frozen=True, kw_only=True):
 async def forge(request: ForgeRequest) -> ForgeResult:
     """Draft a plan, then audit and revise it until nothing blocks."""
     await OpenWorktree(name=WORKTREE, commit=request.base)
-    loop = Loop(blocking_only(request.cap))
-    body = await _plan_from(request, "drafter", prompts.draft(request.plan, request.request))
-    if body is None:
+    loop, agents = Loop(blocking_only(request.cap)), _Agents(request)
+    body = await _plan_from(agents, "drafter", prompts.draft(request.plan, request.request))
+    if isinstance(body, Halt):
         await CloseWorktree(name=WORKTREE)
-        return await _end(request, loop, "", Halt(reason="the drafter gave no plan"))
+        return await _end(request, loop, "", body)
     text = plans.render_new(
         plan=plans.parse_plan_id(request.plan),
         title=request.title,
@@ -75,12 +92,12 @@ async def forge(request: ForgeRequest) -> ForgeResult:
     )
     draft = await _written(request, "draft", 0, text, None)
     while True:
-        draft, decision = await _audited(request, loop, draft)
+        draft, decision = await _audited(request, agents, loop, draft)
         if decision.ends:
             break
-        body = await _plan_from(request, "reviser", _revision(request, loop, draft))
-        if body is None:
-            decision = Halt(reason="the reviser gave no plan")
+        body = await _plan_from(agents, "reviser", _revision(request, loop, draft))
+        if isinstance(body, Halt):
+            decision = body
             break
         text = plans.with_body(draft.text, body)
         draft = await _written(request, "revision", loop.round, text, draft.on_disk)
@@ -89,8 +106,10 @@ async def forge(request: ForgeRequest) -> ForgeResult:
     return await _end(request, loop, plans.content_hash(draft.text), decision)
 
 
-async def _audited(request: ForgeRequest, loop: Loop, draft: _Draft) -> tuple[_Draft, Decision]:
-    by, verdict, notes = await _audit(request, loop, draft.text)
+async def _audited(
+    request: ForgeRequest, agents: _Agents, loop: Loop, draft: _Draft
+) -> tuple[_Draft, Decision]:
+    by, verdict, notes = await _audit(request, agents, loop, draft.text)
     decision = loop.record(verdict)
     await Note(
         AuditRecorded(
@@ -110,7 +129,9 @@ async def _audited(request: ForgeRequest, loop: Loop, draft: _Draft) -> tuple[_D
     return await _written(request, "audit", loop.round, text, draft.on_disk), decision
 
 
-async def _audit(request: ForgeRequest, loop: Loop, text: str) -> tuple[str, AuditVerdict, str]:
+async def _audit(
+    request: ForgeRequest, agents: _Agents, loop: Loop, text: str
+) -> tuple[str, AuditVerdict, str]:
     """Who audited, the verdict, and the notes for the audit log."""
     faults = plans.structural_findings(text)
     if worst(faults) is Severity.BLOCKING:
@@ -126,27 +147,116 @@ async def _audit(request: ForgeRequest, loop: Loop, text: str) -> tuple[str, Aud
         return "structure", verdict, notes
     earlier = [finding for verdict in loop.history for finding in verdict.findings]
     prompt = prompts.audit(request.plan, loop.round + 1, plans.approvable(text), earlier)
-    answer = await _ask(request, "auditor", prompt)
-    return answer.agent, parse_audit(answer.text), answer.text
+    said = [verdict.findings for verdict in loop.history]
+    answer = await agents.ask("auditor", prompt, no_verdict, said)
+    if isinstance(answer, Halt):
+        verdict = AuditVerdict(
+            verdict=Verdict.UNKNOWN, max_severity=None, findings=(), reason=f"no audit: {answer.reason}"
+        )
+        return "nobody", verdict, answer.reason
+    return answer.agent, parse_audit(answer.output or answer.text), answer.text
 
 
-def _revision(request: ForgeRequest, loop: Loop, draft: _Draft) -> str:
+def _revision(request: ForgeRequest, loop: Loop, draft: _Draft) -> Prompt:
     return prompts.revise(request.plan, loop.round, plans.approvable(draft.text), loop.latest.findings)
 
 
-async def _plan_from(request: ForgeRequest, role: str, prompt: str) -> str | None:
-    """Ask for a plan; None if what comes back is not one."""
-    for _ in range(DRAFT_TRIES):
-        answer = await _ask(request, role, prompt)
+async def _plan_from(agents: _Agents, role: str, prompt: Prompt) -> str | Halt:
+    """Ask for a plan; the loop halts if what comes back is not one."""
+    for _ in range(agents.tries):
+        answer = await agents.ask(role, prompt, no_plan)
+        if isinstance(answer, Halt):
+            return answer
         try:
             return plans.drafted_body(answer.text)
         except InvalidDocument:
             continue
-    return None
+    return Halt(reason=f"the {role} gave no plan")
 
 
-def _ask(request: ForgeRequest, role: str, prompt: str) -> RunAgent:
-    return RunAgent(role=role, access=Access.READ, worktree=WORKTREE, base=request.base, prompt=prompt)
+def no_plan(answer: AgentAnswer) -> str:
+    """Why an answer is no plan; empty if it is one."""
+    try:
+        plans.drafted_body(answer.text)
+    except InvalidDocument as error:
+        return error.message
+    return ""
+
+
+def no_verdict(answer: AgentAnswer) -> str:
+    """Whether an answer has no verdict in it at all. One that contradicts itself is a person's to read."""
+    verdict = parse_audit(answer.output or answer.text)
+    return verdict.reason if verdict.reason == NO_VERDICT else ""
+
+
+class _Agents:
+    """Whom a forge asks: what each role is told of the project, and the conversations of its rounds."""
+
+    def __init__(self, request: ForgeRequest) -> None:
+        self._request = request
+        self._gathered: dict[str, Gathered] = {}
+        self._talks: dict[str, Conversation] = {}
+
+    @property
+    def tries(self) -> int:
+        """How often an answer that is no plan is asked for from outside of `ask`, which does so itself."""
+        return 1 if self._request.composed else DRAFT_TRIES
+
+    async def ask(
+        self, role: str, prompt: Prompt, fault: Fault = usable, said: Sequence[tuple[Finding, ...]] = ()
+    ) -> AgentAnswer | Halt:
+        """Ask, and where nothing comes of it have a person decide whether to ask again."""
+        request = self._request
+        question = Question(
+            plan=request.plan,
+            role=role,
+            access=Access.READ,
+            worktree=WORKTREE,
+            base=request.base,
+            prompt=prompt,
+        )
+        if not request.composed:
+            return await asking.plainly(question)
+        if role not in self._gathered:
+            self._gathered[role] = await asking.gathering(question)
+        question = await self._escalated(question, said)
+        while True:
+            try:
+                return await asking.ask(question, self._gathered[role], self._talk(role), fault)
+            except PerformerFailed as error:
+                if error.error not in UNUSABLE:
+                    raise
+                if not await self._asked_again(role, error.message):
+                    return Halt(reason=f"the {role} gave nothing that could be used: {error.message}")
+
+    async def _escalated(self, question: Question, said: Sequence[tuple[Finding, ...]]) -> Question:
+        """The question with a heavier model, if those before it went round in circles."""
+        own = self._gathered[question.role].tier
+        reason = escalation.after_rounds(said, own)
+        if not reason:
+            return question
+        await Note(
+            TierEscalated(
+                plan=question.plan,
+                attempt=len(said) + 1,
+                role=question.role,
+                tier=escalation.HEAVY,
+                instead_of=own,
+                reason=reason,
+            )
+        )
+        return msgspec.structs.replace(question, tier=escalation.HEAVY)
+
+    async def _asked_again(self, role: str, problem: str) -> bool:
+        plan = self._request.plan
+        question = f"the {role} of {plan} gave nothing that could be used, twice: {problem}; ask again?"
+        reply = await AskHuman(question=question, options=(GIVE_UP, ASK_AGAIN), resumed=ASK_AGAIN)
+        return reply.answer == ASK_AGAIN
+
+    def _talk(self, role: str) -> Conversation:
+        """Whoever drafts and whoever revises is one; the auditor is another."""
+        who = "drafter" if role == "reviser" else role
+        return self._talks.setdefault(who, Conversation(f"forge:{self._request.plan}:{who}"))
 
 
 async def _written(

@@ -18,6 +18,7 @@ from planforge.documents.plan import PlanStatus
 from planforge.errors import PerformerFailed
 from planforge.kernel.effects import (
     Access,
+    AgentAnswer,
     CloseWorktree,
     MarkPlan,
     Note,
@@ -25,7 +26,6 @@ from planforge.kernel.effects import (
     OpenWorktree,
     ReadPlan,
     ReadProgress,
-    RunAgent,
     TakeApproval,
     Together,
     WritePhases,
@@ -40,8 +40,10 @@ from planforge.kernel.events import (
     StepStarted,
 )
 from planforge.rules.verdicts import Verdict, parse_audit
-from planforge.workflows import prompts
-from planforge.workflows.forge import recorded
+from planforge.workflows import asking, prompts
+from planforge.workflows.asking import UNUSABLE, Fault, Question, usable
+from planforge.workflows.context import Prompt, closure_of
+from planforge.workflows.forge import no_verdict, recorded
 from planforge.workflows.step import StepRequest, StepResult, implement
 
 GATE = "plan"
@@ -65,6 +67,9 @@ class PlanRunRequest(msgspec.Struct, frozen=True, kw_only=True):
     handoffs: int = 0
     inspected: bool = False
     """Changes are looked at before they are run; False is for runs that were recorded before that."""
+    composed: bool = False
+    """Agents get a composed context; False is for runs that were recorded before that."""
+    escalate_after: int = 0
 
 
 class PlanRunResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +82,13 @@ class PlanRunResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     voided: bool
     """It stopped because the approval no longer holds."""
+
+
+class _Known(msgspec.Struct, frozen=True, kw_only=True):
+    """The plan's phases, and those that are done."""
+
+    phases: tuple[Phase, ...]
+    done: tuple[str, ...]
 
 
 async def plan_run(request: PlanRunRequest) -> PlanRunResult:
@@ -141,7 +153,8 @@ async def _waves(
         if plans.content_hash(now) != content:
             return StepResult(step=request.plan, done=False, tip="", reason=EDITED, voided=True)
         base = (await OpenBranch(branch=branch_of(request.plan), commit=request.base)).commit
-        flows = {phase.id: _phase(request, text, phase, base, notes) for phase in wave}
+        known = _Known(phases=tuple(phases), done=tuple(p.id for p in phases if status.get(p.id) == "done"))
+        flows = {phase.id: _phase(request, text, phase, base, notes, known) for phase in wave}
         results = await Together(flows, limit=request.jobs)
         status |= {name: "done" if result.done else "failed" for name, result in results.items()}
         notes += "".join(result.notes for result in results.values())
@@ -160,7 +173,9 @@ async def _write_phases(
     await WritePhases(plan=request.plan, text=text)
 
 
-async def _phase(request: PlanRunRequest, text: str, phase: Phase, base: str, notes: str) -> StepResult:
+async def _phase(
+    request: PlanRunRequest, text: str, phase: Phase, base: str, notes: str, known: _Known
+) -> StepResult:
     if phase.kind is PhaseKind.IMPLEMENT:
         step = StepRequest(
             plan=request.plan,
@@ -175,14 +190,21 @@ async def _phase(request: PlanRunRequest, text: str, phase: Phase, base: str, no
             leased=request.leased,
             handoffs=request.handoffs,
             inspected=request.inspected,
+            composed=request.composed,
+            earlier=known.done if request.composed else (),
+            closure=closure_of(known.phases, phase.id) if request.composed else (),
+            escalate_after=request.escalate_after,
         )
         return await implement(step)
     await Note(StepStarted(plan=request.plan, step=phase.id, attempt=1, base=base))
     await OpenWorktree(name=phase.id, commit=base)
-    if phase.kind is PhaseKind.READ:
-        result = await _read(request, text, phase, base)
-    else:
-        result = await _audit(request, text, phase, base)
+    looking = _read if phase.kind is PhaseKind.READ else _audit
+    try:
+        result = await looking(request, text, phase, base, known)
+    except PerformerFailed as error:
+        if not request.composed or error.error not in UNUSABLE:
+            raise
+        result = StepResult(step=phase.id, done=False, tip=base, reason=error.message)
     await CloseWorktree(name=phase.id)
     if result.done:
         await Note(StepCompleted(plan=request.plan, step=phase.id, attempts=1, score=None))
@@ -191,18 +213,45 @@ async def _phase(request: PlanRunRequest, text: str, phase: Phase, base: str, no
     return result
 
 
-async def _read(request: PlanRunRequest, text: str, phase: Phase, base: str) -> StepResult:
+async def _ask(
+    request: PlanRunRequest,
+    role: str,
+    phase: Phase,
+    base: str,
+    prompt: Prompt,
+    known: _Known,
+    fault: Fault = usable,
+) -> AgentAnswer:
+    question = Question(
+        plan=request.plan,
+        step=phase.id,
+        attempt=1,
+        role=role,
+        access=Access.READ,
+        worktree=phase.id,
+        base=base,
+        files=phase.files,
+        earlier=known.done,
+        closure=closure_of(known.phases, phase.id),
+        prompt=prompt,
+    )
+    if not request.composed:
+        return await asking.plainly(question)
+    return await asking.ask(question, await asking.gathering(question), fault=fault)
+
+
+async def _read(request: PlanRunRequest, text: str, phase: Phase, base: str, known: _Known) -> StepResult:
     """Have the code read before anything is changed."""
     prompt = prompts.read(request.plan, phase, plans.approvable(text))
-    answer = await RunAgent(role="developer", access=Access.READ, worktree=phase.id, base=base, prompt=prompt)
+    answer = await _ask(request, "developer", phase, base, prompt, known)
     return StepResult(step=phase.id, done=True, tip=base, reason="read", notes=answer.text)
 
 
-async def _audit(request: PlanRunRequest, text: str, phase: Phase, base: str) -> StepResult:
+async def _audit(request: PlanRunRequest, text: str, phase: Phase, base: str, known: _Known) -> StepResult:
     """Have the finished work read by an auditor. Only a clear verdict without a blocking finding passes."""
     prompt = prompts.review(request.plan, phase, plans.approvable(text))
-    answer = await RunAgent(role="auditor", access=Access.READ, worktree=phase.id, base=base, prompt=prompt)
-    verdict = parse_audit(answer.text)
+    answer = await _ask(request, "auditor", phase, base, prompt, known, no_verdict)
+    verdict = parse_audit(answer.output or answer.text)
     passed = verdict.verdict is Verdict.APPROVED
     reason = "nothing blocks" if passed else f"the audit says {verdict.verdict.value} ({verdict.reason})"
     await Note(

@@ -21,6 +21,8 @@ from planforge.kernel.effects import (
     ClaimLease,
     CloseWorktree,
     Commit,
+    GatherContext,
+    Gathered,
     HandOver,
     Inspect,
     Inspection,
@@ -33,7 +35,6 @@ from planforge.kernel.effects import (
     Patch,
     Rebase,
     ReleaseLease,
-    RunAgent,
     RunCheck,
 )
 from planforge.kernel.events import (
@@ -44,20 +45,27 @@ from planforge.kernel.events import (
     StepCompleted,
     StepFailed,
     StepStarted,
+    TierEscalated,
     VerifyFailed,
     VerifyOk,
 )
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.scores import score
 from planforge.kernel.tokens import TokenState
+from planforge.rules import escalation
 from planforge.rules.attempts import fault_of_evidence, fault_of_inspection, fault_of_patch
-from planforge.workflows import prompts
+from planforge.rules.escalation import Reached, Tried
+from planforge.workflows import asking, prompts
+from planforge.workflows.asking import Question
+from planforge.workflows.context import Prompt
 
 PROTECTED = "protected"
 """The gate of changes that need a person."""
 
 EVERYTHING = ("**",)
 """What a step leases that does not say which files it changes."""
+
+DEVELOPER = "developer"
 
 LANDING_TRIES = 50
 """A branch that moves this often under one landing is a fault, not a queue."""
@@ -82,6 +90,14 @@ class StepRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the step leases its files; runs recorded before there were leases do without."""
     handoffs: int
     """How often the agent of one attempt may hand over."""
+    composed: bool = False
+    """Whether agents get a composed context; runs recorded before that do without."""
+    earlier: tuple[str, ...] = ()
+    """The steps that are done, in order."""
+    closure: tuple[str, ...] = ()
+    """The steps that this one depends on, directly or not."""
+    escalate_after: int = 0
+    """After how many attempts without progress the next one gets a heavy model, once; 0 is never."""
 
     @property
     def holder(self) -> str:
@@ -101,40 +117,80 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
     """The approval no longer holds."""
 
 
+class _Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What the agent of an attempt is told besides its task, if anything, and its tier if not its own."""
+
+    gathered: Gathered | None = None
+    tier: str = ""
+
+
 class _Refused(msgspec.Struct, frozen=True, kw_only=True):
     """Why an attempt was not taken, and where the branch was then."""
 
     reason: str
     tip: str
+    reached: Reached = Reached.EVIDENCE
+    """How far it came."""
+    failing: int | None = None
+    """How many tests failed, where that was counted."""
 
 
 async def implement(request: StepRequest) -> StepResult:
     """Try until an attempt has landed or the attempts are used up."""
     phase = request.phase
     problem = _Refused(reason="", tip=request.base)
+    tried: list[Tried] = []
     for attempt in range(1, request.attempts + 1):
-        outcome = await _under_lease(request, attempt, problem)
+        told = await _told(request, attempt, problem.tip, tried)
+        outcome = await _under_lease(request, attempt, problem, told)
         if isinstance(outcome, StepResult):
             return outcome
         problem = outcome
+        tried.append(Tried(reached=problem.reached, failing=problem.failing, tier=told.tier))
         rejected = AttemptRejected(plan=request.plan, step=phase.id, attempt=attempt, reason=problem.reason)
         await Note(rejected)
     await Note(StepFailed(plan=request.plan, step=phase.id, attempts=request.attempts, reason=problem.reason))
     return StepResult(step=phase.id, done=False, tip=problem.tip, reason=problem.reason)
 
 
-async def _under_lease(request: StepRequest, attempt: int, before: _Refused) -> StepResult | _Refused:
+async def _told(request: StepRequest, attempt: int, base: str, tried: list[Tried]) -> _Told:
+    """What the next agent gets to know, and whether it has a heavier model, this once."""
+    if not request.composed:
+        return _Told()
+    gathered = await GatherContext(
+        role=DEVELOPER, plan=request.plan, base=base, files=request.phase.files, steps=request.earlier
+    )
+    reason = escalation.after_attempts(tried, gathered.tier, request.escalate_after)
+    if not reason:
+        return _Told(gathered=gathered)
+    await Note(
+        TierEscalated(
+            plan=request.plan,
+            step=request.phase.id,
+            attempt=attempt,
+            role=DEVELOPER,
+            tier=escalation.HEAVY,
+            instead_of=gathered.tier,
+            reason=reason,
+        )
+    )
+    return _Told(gathered=gathered, tier=escalation.HEAVY)
+
+
+async def _under_lease(
+    request: StepRequest, attempt: int, before: _Refused, told: _Told
+) -> StepResult | _Refused:
     lease = None
     if request.leased:
         lease = await ClaimLease(holder=request.holder, paths=request.phase.files or EVERYTHING)
-    outcome, lease = await _attempt(request, attempt, before, lease)
+    outcome, lease = await _attempt(request, attempt, before, told, lease)
     if lease:
         await ReleaseLease(lease=lease, reason=outcome.reason)
     return outcome
 
 
 async def _attempt(
-    request: StepRequest, attempt: int, before: _Refused, lease: Leased | None
+    request: StepRequest, attempt: int, before: _Refused, told: _Told, lease: Leased | None
 ) -> tuple[StepResult | _Refused, Leased | None]:
     phase, base = request.phase, before.tip
     worktree = _worktree(request, attempt)
@@ -143,15 +199,7 @@ async def _attempt(
         StepStarted(plan=request.plan, step=phase.id, attempt=attempt, base=base, holder=holder, fence=fence)
     )
     await OpenWorktree(name=worktree, commit=base)
-    prompt = prompts.implement(
-        request.plan,
-        phase,
-        attempt=attempt,
-        objective=request.objective,
-        notes=request.notes,
-        problem=before.reason,
-    )
-    answer, lease = await _worked(request, attempt, base, prompt, lease)
+    answer, lease = await _worked(request, attempt, before, told, lease)
     if isinstance(answer, _Refused):
         await CloseWorktree(name=worktree)
         return answer, lease
@@ -164,7 +212,7 @@ async def _attempt(
         if error.error != SecretFound.__name__:
             raise
         await CloseWorktree(name=worktree)
-        return _Refused(reason=error.message, tip=base), lease
+        return _Refused(reason=error.message, tip=base, reached=Reached.ANSWER), lease
     await CloseWorktree(name=worktree)
     await Note(
         PatchProposed(
@@ -180,48 +228,81 @@ async def _attempt(
         )
     )
     if fault := fault_of_patch(patch, phase.files):
-        return _Refused(reason=fault, tip=base), lease
+        return _Refused(reason=fault, tip=base, reached=Reached.ANSWER), lease
     inspection = await _inspected(request, attempt, patch)
     if fault := fault_of_inspection(inspection):
-        return _Refused(reason=fault, tip=base), lease
+        return _Refused(reason=fault, tip=base, reached=Reached.CHANGE), lease
     evidence = await _verified(request, attempt, patch)
     if fault := fault_of_evidence(evidence):
-        return _Refused(reason=fault, tip=base), lease
+        failing = evidence.counts.failed if evidence.counts else None
+        return _Refused(reason=fault, tip=base, reached=Reached.INSPECTION, failing=failing), lease
     return await _landed(request, attempt, patch, evidence, inspection, lease), lease
 
 
 async def _worked(
-    request: StepRequest, attempt: int, base: str, prompt: str, lease: Leased | None
+    request: StepRequest, attempt: int, before: _Refused, told: _Told, lease: Leased | None
 ) -> tuple[AgentAnswer | _Refused, Leased | None]:
     """
     Have an agent do the work, and a successor go on where its context did not last.
 
     However it ends, the lease that comes back is the one that is held then.
     """
-    commit = base
+    base = commit = before.tip
+    prompt = _first(request, attempt, before)
     for turn in range(1, request.handoffs + 2):
-        asking = RunAgent(
-            role="developer",
-            access=Access.WRITE,
-            worktree=_worktree(request, attempt),
-            base=commit,
-            prompt=prompt,
+        question = msgspec.structs.replace(
+            _question(request, attempt, commit, prompt),
             lease=lease,
             turn=turn if request.handoffs else 0,
+            tier=told.tier,
         )
         try:
-            answer = await asking
+            answer = await _answer(question, told)
             if answer.stop_reason != HANDED_OVER or answer.context is None:
                 return answer, lease
             if turn > request.handoffs:
                 break
             handover = await _handed_over(request, attempt, turn, base, lease, answer.context)
         except PerformerFailed as error:
-            return _Refused(reason=error.message, tip=base), lease
+            return _Refused(reason=error.message, tip=base, reached=Reached.NOTHING), lease
         commit, lease = handover.commit, handover.lease
         prompt = prompts.go_on(request.plan, request.phase, attempt=attempt, turn=turn, state=handover.text)
     times = "once" if request.handoffs == 1 else f"{request.handoffs} times"
-    return _Refused(reason=f"it handed over {times} and was still not done", tip=base), lease
+    reason = f"it handed over {times} and was still not done"
+    return _Refused(reason=reason, tip=base, reached=Reached.NOTHING), lease
+
+
+async def _answer(question: Question, told: _Told) -> AgentAnswer:
+    if told.gathered is None:
+        return await asking.plainly(question)
+    return await asking.ask(question, told.gathered)
+
+
+def _first(request: StepRequest, attempt: int, before: _Refused) -> Prompt:
+    return prompts.implement(
+        request.plan,
+        request.phase,
+        attempt=attempt,
+        objective=request.objective,
+        notes=request.notes,
+        problem=before.reason,
+    )
+
+
+def _question(request: StepRequest, attempt: int, base: str, prompt: Prompt) -> Question:
+    return Question(
+        plan=request.plan,
+        step=request.phase.id,
+        attempt=attempt,
+        role=DEVELOPER,
+        access=Access.WRITE,
+        worktree=_worktree(request, attempt),
+        base=base,
+        files=request.phase.files,
+        earlier=request.earlier,
+        closure=request.closure,
+        prompt=prompt,
+    )
 
 
 def _handed_over(

@@ -49,6 +49,8 @@ class Kind(StrEnum):
     BASE = "base"
     """The mark of where a worktree began."""
     QUARANTINE = "quarantine"
+    HOME = "home"
+    """The private home of an agent, which is not among what `survey` finds."""
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):

@@ -80,6 +80,7 @@ class Watch:
         self._base = base
         self._state = state.resolve()
         self._copied = [os.fsencode(path) for path in copied]
+        self._confined = confined
         self._excused = confined or allowed
         self._around = Surroundings(
             git, worktree, state, others=others, written=written, checkouts=not confined
@@ -190,6 +191,8 @@ class Watch:
             expected = f"on `{self._branch}`" if self._branch else "detached"
             yield f"the worktree `{self._name}` is on `{shown(branch or 'no branch')}`, not {expected}"
         found = refs.get(branch, "").partition(" ")[0] if branch else said
+        if self._confined and found == self._base:  # which it cannot have taken away
+            return
         if not COMMIT.fullmatch(found) or self._git.ref(f"{found}^{{commit}}") is None:
             yield f"the HEAD of the worktree `{self._name}` is no commit any more"
             return

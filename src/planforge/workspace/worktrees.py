@@ -62,6 +62,7 @@ class Worktrees:
         self._quarantine = Quarantine(state, run)
         self._keeping = Keeping(git, self._archive, self._quarantine, secret)
         self._secret = secret
+        self._commits: set[str] = set()
         self.not_kept: list[str] = []
         """What could not be kept in the archive, and what became of it instead."""
 
@@ -75,7 +76,7 @@ class Worktrees:
         """What was noted when the worktree was made, if the note is to be believed."""
         with suppress(OSError, UnicodeDecodeError):
             commit, _, rest = self._beside(name, "base").read_text().partition("\n")
-            if not HASH.fullmatch(commit) or self._git.ref(f"{commit}^{{commit}}") != commit:
+            if not self._is_commit(commit):
                 return None
             with suppress(msgspec.DecodeError):
                 opened = msgspec.json.decode(rest, type=Opened)
@@ -85,6 +86,12 @@ class Worktrees:
                     return opened
             return Opened(commit=commit)
         return None
+
+    def _is_commit(self, name: str) -> bool:
+        """Whether there is such a commit; one that there is, is looked for once."""
+        if name not in self._commits and HASH.fullmatch(name) and self._git.ref(f"{name}^{{commit}}") == name:
+            self._commits.add(name)
+        return name in self._commits
 
     def branch(self, name: str) -> str | None:
         """The branch that the worktree `name` was made on."""

@@ -8,7 +8,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from programs import Told, document, environment, planforge
+import pytest
+
+from planforge.app.project import Project
+from planforge.kernel.events import SessionKept
+from programs import COMMAND, Told, document, environment, planforge
+from rehearsals import eventually
 from repositories import git
 
 
@@ -141,3 +146,67 @@ def test_without_a_directory_each_demo_gets_a_new_one(tmp_path: Path) -> None:
     process = planforge("demo", "--pace", "0", "--json", cwd=tmp_path)
     assert process.returncode == 0, process.stderr
     assert document("status", cwd=tmp_path / "planforge-demo-2")["plans"][0]["plan"]["status"] == "DONE"
+
+
+def test_a_demo_with_an_agent_that_is_not_there_makes_nothing(tmp_path: Path) -> None:
+    extra = {"PATH": "/usr/bin:/bin"}
+    process = planforge("demo", "story", "--agent", "gemini", cwd=tmp_path, extra=extra)
+    assert process.returncode == 4
+    assert "agent `gemini` needs `gemini`, which is not on PATH" in process.stderr
+    assert not (tmp_path / "story").exists()
+
+
+def test_a_demo_is_live_only_with_an_agent_that_is_named(tmp_path: Path) -> None:
+    process = planforge("demo", "story", "--live", cwd=tmp_path)
+    assert process.returncode == 2
+    assert "--live needs --agent" in process.stderr
+    assert not (tmp_path / "story").exists()
+
+
+def test_an_agent_that_cannot_be_pointed_at_a_script_is_refused(tmp_path: Path) -> None:
+    process = planforge("demo", "story", "--agent", "rehearsal", cwd=tmp_path)
+    assert process.returncode == 2
+    assert "agent `rehearsal` cannot be pointed at a scripted server" in process.stderr
+    assert not (tmp_path / "story").exists()
+
+
+def same_story(document: dict[str, Any]) -> tuple[object, ...]:
+    """What must be the same whoever plays."""
+    return (
+        [(r["round"], r["verdict"], r["findings"]) for r in document["rounds"]],
+        [
+            (step["id"], [(a["accepted"], a["claim"], a["tree"]) for a in step["attempts"]])
+            for step in document["phases"]
+        ],
+        document["score"],
+    )
+
+
+def test_an_agent_with_a_script_for_its_model_tells_the_same_story_also_if_it_is_interrupted(
+    told: Told, tmp_path: Path
+) -> None:
+    pytest.importorskip("pydantic_ai", reason="the extra `[api]` is not installed")
+    place, log = tmp_path / "story", tmp_path / "log"
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            [*COMMAND, "demo", str(place), "--agent", "api-openai", "--pace", "0"],
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=file,
+        )
+        try:
+            eventually(lambda: "attempt 1 begins" in log.read_text() or process.poll() is not None, 300)
+        finally:
+            process.kill()
+            process.wait()
+    resumed = subprocess.run(
+        [*COMMAND, "resume", "--json"], cwd=place, env=environment(), capture_output=True, check=False
+    )
+    assert resumed.returncode == 0, resumed.stderr.decode()
+    assert same_story(json.loads(resumed.stdout)) == same_story(told.document)
+    tree = "planforge/plan-001^{tree}"
+    assert git(place, "rev-parse", tree) == git(told.root, "rev-parse", tree)
+    assert list((place / ".planforge" / "homes").glob("*")) == []
+    ledger = Project(place).ledger
+    kept = [item.event for item in ledger.since() if isinstance(item.event, SessionKept)]
+    assert all(event.agent == "api-openai" for event in kept)

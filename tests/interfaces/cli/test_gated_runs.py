@@ -88,3 +88,11 @@ def test_a_run_that_is_cancelled_leaves_no_gate_behind(target: Rehearsal) -> Non
     refused = planforge("gate", "approve", "1", "--as", "Ada", cwd=target.root)
     assert refused.returncode == 5
     assert "its run has ended" in refused.stderr
+
+
+def test_resume_without_a_name_goes_on_once_somebody_has_decided(target: Rehearsal) -> None:
+    assert planforge("resume", cwd=target.root).stdout == "nothing to resume\n"
+    assert planforge("gate", "approve", "1", "--as", "Ada", cwd=target.root).returncode == 0
+    resumed = planforge("resume", cwd=target.root)
+    assert resumed.returncode == 0, resumed.stderr
+    assert branch_has(target, FILE)

@@ -55,6 +55,31 @@ def test_elsewhere_a_line_now_and_then_says_what_is_still_under_way(
     assert heard.startswith("… phase-1   the developer is at work (0 s)\n")
 
 
+def test_the_last_sign_of_life_stands_beside_what_is_under_way_without_anything_that_moves_a_cursor(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    heard = ""
+    with shown(heartbeat=0.001) as screen:
+        screen(recorded(intended("developer"), "/2/phase-1/1"))
+        screen.heard("/2/phase-1/1", "reads a file")
+        screen.heard("/2/phase-1/1", "writes\x1b[2J\r\nnew.py\x00" + "y" * 500)
+        while "new.py" not in heard:
+            heard = capsys.readouterr().err
+    line = next(line for line in heard.splitlines() if "new.py" in line)
+    assert line.startswith("… phase-1   the developer is at work (0 s): writes[2J new.pyyyy")
+    assert len(line) < 120
+    assert line.isprintable()
+
+
+def test_what_a_person_should_know_is_shown_at_once_and_nobody_is_asked_without_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with shown() as screen:
+        screen.told("`claude` has reached\x1b its limit")
+        assert not screen.attended
+    assert capsys.readouterr().err == "! `claude` has reached its limit\n"
+
+
 def test_work_goes_on_when_nobody_reads_what_is_shown(tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)

@@ -86,3 +86,15 @@ def test_a_project_in_which_nothing_happened_has_nothing(tmp_path: Path, command
     shown = planforge(*command, cwd=tmp_path)
     assert (shown.returncode, shown.stdout.count("\n")) == (0, 1)
     assert document(*command, cwd=tmp_path)["schema_version"] == 1
+
+
+def test_private_homes_of_a_run_that_has_ended_go_with_the_rest(root: Path) -> None:
+    home = root / ".planforge" / "homes" / "run-001" / "phase-1-1" / "claude"
+    home.mkdir(parents=True)
+    (home / "history").write_text("what was said\n")
+    dry = planforge("cleanup", cwd=root)
+    assert "run-001/phase-1-1/claude" in dry.stdout
+    assert home.is_dir()
+    assert planforge("cleanup", "--yes", cwd=root).returncode == 0
+    assert not home.exists()
+    assert (root / ".planforge" / "ledger.db").exists()

@@ -135,13 +135,16 @@ def test_a_forge_that_stays_blocked_needs_a_person(tmp_path: Path) -> None:
     assert document("plan", "list", cwd=root)[0]["status"] == "REVIEW"
 
 
-def test_a_drafter_that_never_gives_a_plan_has_failed_and_leaves_nothing_to_review(tmp_path: Path) -> None:
+def test_a_drafter_that_never_gives_a_plan_waits_for_a_person_and_leaves_nothing_to_review(
+    tmp_path: Path,
+) -> None:
     root = workshop(tmp_path)
     rewrite(tmp_path, ("Role: drafter", [{"say": "Sure! What shall I do?"}]))
     process = planforge("forge", story.REQUEST, cwd=root)
-    assert process.returncode == 1
-    assert "the drafter gave no plan" in process.stdout
+    assert process.returncode == 6
+    assert "the drafter of plan-001 gave nothing that could be used, twice" in process.stderr
     assert document("plan", "list", cwd=root)[0]["status"] == "DRAFT"
+    assert planforge("cancel", "run-001", "--reason", "no use", cwd=root).returncode == 0
     assert document("status", cwd=root)["next"] == ['planforge forge "what you want"']
 
 
@@ -201,28 +204,39 @@ def test_an_agent_that_only_reads_cannot_write_in_a_sandbox(tmp_path: Path) -> N
     assert "planted.txt" not in git(root, "log", "--all", "--name-only", "--format=")
 
 
-@pytest.mark.parametrize(
-    ("do", "words"),
-    [
-        ([{"write": {"path": "planted.txt", "text": "x"}}, {"say": story.DRAFT}], "only reads"),
-        ([{"exit": 3}], "ended without an answer"),
-        ([{"say": ""}], "empty answer"),
-        ([{"stop": "refusal"}, {"say": "no"}], "refusal"),
-        ([{"error": {"code": -32603, "message": "Internal error"}}], "Internal error"),
-    ],
-)
-def test_an_agent_that_misbehaves_while_drafting_fails_the_forge_in_one_line(
-    tmp_path: Path, do: list[dict[str, object]], words: str
-) -> None:
+def test_an_agent_that_writes_while_drafting_fails_the_forge_in_one_line(tmp_path: Path) -> None:
     root = workshop(tmp_path)
     without_sandbox(root)
-    rewrite(tmp_path, ("Role: drafter", do))
+    rewrite(
+        tmp_path, ("Role: drafter", [{"write": {"path": "planted.txt", "text": "x"}}, {"say": story.DRAFT}])
+    )
     process = planforge("forge", story.REQUEST, cwd=root)
     assert process.returncode == 1
-    assert words in process.stdout
+    assert "only reads" in process.stdout
     assert "Traceback" not in process.stderr
     assert not (root / "planted.txt").exists()
     assert document("status", cwd=root)["runs"][0]["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("do", "words"),
+    [
+        ([{"exit": 3}], "ended without an answer"),
+        ([{"say": ""}], "empty answer"),
+        ([{"stop": "refusal"}, {"say": "no"}], "refus"),
+        ([{"error": {"code": -32603, "message": "Internal error"}}], "Internal error"),
+    ],
+)
+def test_an_agent_that_misbehaves_while_drafting_leaves_the_forge_to_a_person_in_one_line(
+    tmp_path: Path, do: list[dict[str, object]], words: str
+) -> None:
+    root = workshop(tmp_path)
+    rewrite(tmp_path, ("Role: drafter", do))
+    process = planforge("forge", story.REQUEST, cwd=root)
+    assert process.returncode == 6
+    assert words in process.stderr
+    assert "Traceback" not in process.stderr
+    assert document("status", cwd=root)["runs"][0]["status"] == "waiting"
 
 
 def test_an_agent_that_is_not_logged_in_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:

@@ -181,29 +181,32 @@ def _program(id_: str, command: tuple[str, ...], otherwise: str) -> Finding:
 
 def agents(start: Path) -> Iterator[Finding]:
     """Which agents are installed and where, and whether those that are wanted are among them."""
-    from planforge.agents.profiles import KNOWN, REHEARSAL
+    from planforge.agents.profiles import REHEARSAL, every, nobody
 
     project = settled(start)
     wanted = project.settings.agents if project else None
-    profiles = KNOWN | ({name: p for name, p in wanted.profiles.items() if p.command} if wanted else {})
+    own = {name: profile for name, profile in wanted.profiles.items() if profile.command} if wanted else {}
+    profiles = every(own)
     asked = {wanted.default, *wanted.roles.values()} - {""} if wanted else set()
     found = 0
     for name, profile in profiles.items():
-        program = shutil.which(profile.command[0])
-        found += bool(program) and name != REHEARSAL
-        if program:
+        candidates = [profiles[one] for one in profile.either if one in profiles] or [profile]
+        programs = [shutil.which(candidate.program) for candidate in candidates]
+        program = next(filter(None, programs), None)
+        found += bool(program) and not profile.by_name
+        if program and (not profile.by_name or name in (*asked, REHEARSAL)):
             yield Finding(id=f"agent {name}", status=OK, evidence=program)
         elif name in asked:
-            evidence = f"`{profile.command[0]}` is not on PATH, and planforge.toml asks for it"
-            yield Finding(id=f"agent {name}", status=FAIL, evidence=evidence, fix=profile.install)
+            missing = " or ".join(f"`{candidate.program}`" for candidate in candidates)
+            evidence = f"{missing} is not on PATH, and planforge.toml asks for it"
+            yield Finding(id=f"agent {name}", status=FAIL, evidence=evidence, fix=candidates[0].install)
     for name in sorted(asked - profiles.keys()):
         evidence = "planforge.toml asks for it, and nobody knows it"
         fix = f"set `[agents.profiles.{name}]` in planforge.toml"
         yield Finding(id=f"agent {name}", status=FAIL, evidence=evidence, fix=fix)
     if not found and not asked:
-        missing = ", ".join(p.command[0] for name, p in KNOWN.items() if name != REHEARSAL)
-        evidence = f"none of {missing} on PATH"
-        yield Finding(id="agents", status=WARN, evidence=evidence, fix=KNOWN["claude"].install)
+        none = nobody(own)
+        yield Finding(id="agents", status=WARN, evidence=none.message, fix=none.hint or "")
 
 
 def _shared_disk(path: Path) -> str:

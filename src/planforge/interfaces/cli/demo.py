@@ -23,35 +23,60 @@ NO_MODEL = (
 @click.command()
 @click.argument("directory", required=False, type=click.Path(path_type=Path))
 @click.option("--pace", default=0.6, show_default=True, help="Seconds of rehearsed work in each scene.")
+@click.option(
+    "--agent", default="", metavar="NAME", help="Have a real agent play, with a script for its model."
+)
+@click.option("--live", is_flag=True, help="With --agent: ask its own service, at its own price.")
 @json_option
 @click.pass_context
-def demo(ctx: click.Context, directory: Path | None, pace: float, as_json: bool) -> None:
+def demo(
+    ctx: click.Context, directory: Path | None, pace: float, agent: str, live: bool, as_json: bool
+) -> None:
     """Play the whole story in a new DIRECTORY
 
     A request becomes a plan, an auditor finds a hole in it, it is revised and approved; two phases run at
     the same time, one agent says that all tests pass when they do not, is caught, tries again; the work
     lands on a branch. No model, no account, no key.
 
+    With --agent the real program plays, through the same flows: a scripted server on this machine stands
+    where its model would be, so it needs no account and costs nothing. With --live its own service answers.
+
     \b
     Examples:
       planforge demo
+      planforge demo --agent claude
       planforge demo /tmp/story --json
     """
     from planforge.app import demo as demos
     from planforge.app import report, runs, story
     from planforge.interfaces.cli.progress import shown
 
-    project, run = demos.begin(directory, pace=pace)
-    talk(f"{run} in {project.root}\n{NO_MODEL}\n\nRequest: {story.REQUEST}\n")
-    with shown() as observer:
-        ended = runs.drive(project, run, observer)
+    if live and not agent:
+        raise click.UsageError("--live needs --agent")
+    project, run = demos.begin(directory, pace=pace, agent=agent, live=live)
+    note = _who(agent, live=live)
+    talk(f"{run} in {project.root}\n{note}\n\nRequest: {story.REQUEST}\n")
+    with shown() as screen:
+        ended = runs.drive(project, run, screen, screen)
     document = report.of_run(project, run)
-    show(document, lambda: _story(document, project.root), as_json=as_json)
+    show(document, lambda: _story(document, project.root, note), as_json=as_json)
     ctx.exit(ended.exit_code)
 
 
-def _story(document: Document, root: Path) -> str:
-    parts = [f"\n{'✓' if document.status == 'done' else '✗'} {document.reason}. {NO_MODEL}"]
+def _who(agent: str, *, live: bool) -> str:
+    """Who plays, and what that costs."""
+    if not agent:
+        return NO_MODEL
+    if live:
+        return f"Agent {agent} asks its own service, with your account and at its price."
+    return (
+        f"Agent {agent} is real, its model is a script: no account, no tokens. "
+        "Everything else is real: git, tests, ledger."
+    )
+
+
+def _story(document: Document, root: Path, note: str) -> str:
+    parts = [f"\n{'✓' if document.status == 'done' else '✗'} {document.reason}. {note}"]
     tries = ((step.step, attempt) for step in document.steps for attempt in step.attempts)
     parts += [_caught(step, attempt) for step, attempt in tries if attempt.rejected]
     scores = ", ".join(f"{step.step} {step.score.value}" for step in document.steps if step.score)

@@ -81,8 +81,8 @@ def _drive(project: Project, run: str | None, nothing: str, as_json: bool) -> in
         show({"run": None, "landed": [], "left": []}, nothing, as_json=as_json)
         return 0
     talk(f"{run} in {project.root}")
-    with shown() as observer:
-        ended = runs.drive(project, run, observer)
+    with shown() as screen:
+        ended = runs.drive(project, run, screen, screen)
     report = landing.report(project, run)
     show(report, lambda: _told(report), as_json=as_json)
     return ended.exit_code

@@ -8,6 +8,7 @@ then one for what is still under way, so that a quiet hour is not taken for the 
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import threading
@@ -18,8 +19,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.app.audience import Audience
 from planforge.interfaces.cli.printing import hush
-from planforge.interfaces.cli.words import said, where
+from planforge.interfaces.cli.words import first_line, said, where
 from planforge.kernel import events
 from planforge.kernel.events import Recorded
 
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.spinner import Spinner
 
-Observer = Callable[[Recorded], None]
+Show = Callable[[str, str, str], None]
+"""Shows one line: its mark, what it is about, what it says."""
 
 HEARTBEAT = 30.0
 """Seconds between two plain lines about the same thing."""
@@ -46,6 +49,8 @@ QUIET = (
     events.BudgetReserved,
     events.BudgetSpent,
     events.BudgetReconciled,
+    events.SessionKept,
+    events.SessionLost,
 )
 """Facts that progress leaves to the log."""
 
@@ -69,35 +74,64 @@ ACTIVITY = {
 }
 
 
-@contextmanager
-def shown(heartbeat: float = HEARTBEAT) -> Iterator[Observer]:
-    """Show what happens for as long as the block runs."""
-    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        with _live() as observer:
-            yield _unheard(observer)
-    else:
-        with _plain(heartbeat) as observer:
-            yield _unheard(observer)
+def _nothing() -> None:
+    pass
 
 
-def _unheard(observer: Observer) -> Observer:
-    """Go on in silence once nobody reads what is shown: the work matters more than the talk."""
-    gone = False
+class Screen(Audience):
+    """Whoever sits before it sees what is recorded and hears what is not, and can be asked."""
 
-    def observe(recorded: Recorded) -> None:
-        nonlocal gone
-        if not gone:
+    def __init__(self, under_way: UnderWay, show: Show, *, pause: Callable[[], None] = _nothing) -> None:
+        self._under_way = under_way
+        self._show = show
+        self._pause = pause
+        self._asking = asyncio.Lock()
+        self._gone = False
+        self.attended = sys.stdin.isatty() and sys.stderr.isatty()
+
+    def __call__(self, recorded: Recorded) -> None:
+        """Show a fact, unless it is left to the log."""
+        self._under_way.take(recorded)
+        if not _is_quiet(recorded.event):
+            self._shown(_mark(recorded), _place(recorded), said(recorded.event))
+
+    def heard(self, key: str, what: str) -> None:
+        """Remember it for the next time that it is drawn what is under way."""
+        self._under_way.hear(key, what)
+
+    def told(self, what: str) -> None:
+        """Show it at once."""
+        self._shown("!", "", _printable(what))
+
+    async def asked(self, question: str) -> bool:
+        """Put a question to the person, one at a time."""
+        async with self._asking:
+            self._pause()
             try:
-                observer(recorded)
+                return await asyncio.to_thread(click.confirm, _printable(question), default=False, err=True)
+            except click.Abort:  # they have gone
+                return False
+
+    def _shown(self, mark: str, place: str, text: str) -> None:
+        """Go on in silence once nobody reads what is shown: the work matters more than the talk."""
+        if not self._gone:
+            try:
+                self._show(mark, place, text)
             except OSError:
                 hush(sys.stderr)
-                gone = True
-
-    return observe
+                self._gone = True
 
 
 @contextmanager
-def _plain(heartbeat: float) -> Iterator[Observer]:
+def shown(heartbeat: float = HEARTBEAT) -> Iterator[Screen]:
+    """Show what happens for as long as the block runs."""
+    live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    with _live() if live else _plain(heartbeat) as screen:
+        yield screen
+
+
+@contextmanager
+def _plain(heartbeat: float) -> Iterator[Screen]:
     under_way = UnderWay()
     over = threading.Event()
 
@@ -109,22 +143,20 @@ def _plain(heartbeat: float) -> Iterator[Observer]:
                 except OSError:
                     return
 
-    def observe(recorded: Recorded) -> None:
-        under_way.take(recorded)
-        if not _is_quiet(recorded.event):
-            click.echo(f"{_mark(recorded)} {_place(recorded):<9} {said(recorded.event)}", err=True)
+    def show(mark: str, place: str, text: str) -> None:
+        click.echo(f"{mark} {place:<9} {text}" if place else f"{mark} {text}", err=True)
 
     heart = threading.Thread(target=beat, daemon=True)
     heart.start()
     try:
-        yield observe
+        yield Screen(under_way, show)
     finally:
         over.set()
         heart.join()
 
 
 @contextmanager
-def _live() -> Iterator[Observer]:
+def _live() -> Iterator[Screen]:
     from rich.console import Console, Group
     from rich.live import Live
     from rich.spinner import Spinner
@@ -133,7 +165,7 @@ def _live() -> Iterator[Observer]:
     console = Console(stderr=True, highlight=False)
     under_way = UnderWay()
     spinners: dict[str, Spinner] = {}
-    colours = {"✓": "green", "✗": "red", "·": "dim"}
+    colours = {"✓": "green", "✗": "red", "·": "dim", "!": "yellow"}
 
     def drawn() -> RenderableType:
         found = under_way.lines()
@@ -143,15 +175,12 @@ def _live() -> Iterator[Observer]:
 
     with Live(get_renderable=drawn, console=console, refresh_per_second=8, transient=True) as live:
 
-        def observe(recorded: Recorded) -> None:
-            under_way.take(recorded)
-            if not _is_quiet(recorded.event):
-                mark = _mark(recorded)
-                name = f" {_place(recorded):<9} "
-                line = Text.assemble((mark, colours[mark]), (name, "bold"), said(recorded.event))
-                live.console.print(line)
+        def show(mark: str, place: str, text: str) -> None:
+            live.start()  # it may have made room for a question
+            name = f" {place:<9} " if place else " "
+            live.console.print(Text.assemble((mark, colours[mark]), (name, "bold"), text))
 
-        yield observe
+        yield Screen(under_way, show, pause=live.stop)
 
 
 class UnderWay:
@@ -159,6 +188,8 @@ class UnderWay:
 
     def __init__(self) -> None:
         self._since: dict[str, tuple[str, float]] = {}
+        self._heard: dict[str, str] = {}
+        """The last sign of life of each; how often it is drawn does not depend on how often there is one."""
 
     def take(self, recorded: Recorded) -> None:
         """Note that an effect began or ended."""
@@ -168,15 +199,28 @@ class UnderWay:
                 self._since[recorded.key] = (text, time.monotonic())
             case events.EffectCompleted() | events.EffectFailed():
                 self._since.pop(recorded.key, None)
+                self._heard.pop(recorded.key, None)
+
+    def hear(self, key: str, what: str) -> None:
+        """Note a sign of life."""
+        self._heard[key] = first_line(_printable(what), 60)
 
     def lines(self) -> list[tuple[str, str]]:
         """The key of each, and a line that says what it is and how long it has taken so far."""
         now = time.monotonic()
         begun = list(self._since.items())  # a copy: another thread draws while this one works
-        return [(key, f"{text} ({now - since:.0f} s)") for key, (text, since) in begun]
+        heard = {key: f": {what}" for key, what in list(self._heard.items()) if what}
+        return [(key, f"{text} ({now - since:.0f} s){heard.get(key, '')}") for key, (text, since) in begun]
+
+
+def _printable(text: str) -> str:
+    """What an agent may have had a hand in, without anything that moves a cursor."""
+    return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
 
 
 def _is_quiet(event: events.Event) -> bool:
+    if isinstance(event, events.ContextComposed):
+        return not event.simplified and not any(part.left_out for part in event.parts)
     return isinstance(event, QUIET) or (isinstance(event, events.PlanWritten) and event.cause == "audit")
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from planforge.app.overview import Overview
     from planforge.app.project import Project
+    from planforge.app.runs import RunRow
     from planforge.kernel.events import Recorded
     from planforge.kernel.filters import Filter
     from planforge.kernel.ledger import Ledger
@@ -42,7 +43,7 @@ def status(*, as_json: bool) -> Iterator[str]:
 
 def _overview(found: Overview) -> str:
     parts = [f"{found.root}  ({found.events} events)"]
-    runs = [(run.run, run.flow, run.subject, run.status, run.reason) for run in found.runs]
+    runs = [(run.run, run.flow, run.subject, _status(run), run.reason) for run in found.runs]
     if runs:
         parts.append("Runs\n" + table(runs, "  "))
     for item in found.plans:
@@ -63,6 +64,10 @@ def _overview(found: Overview) -> str:
         parts.append(f"{plan.plan}  {plan.status}  {plan.title}{place}\n" + table(steps, "  "))
     parts.append("Next\n" + "\n".join(f"  {command}" for command in found.next))
     return "\n\n".join(part.rstrip() for part in parts)
+
+
+def _status(run: RunRow) -> str:
+    return f"parked until {run.until[:16].replace('T', ' ')} UTC" if run.until else run.status
 
 
 def log(

@@ -9,8 +9,9 @@ from planforge.kernel.events import Event
 
 
 def first_line(text: str, limit: int = 100) -> str:
-    """The first line of a text, shortened."""
+    """The first line of a text, shortened, without anything that would do something to a terminal."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    line = "".join(letter for letter in line.replace("\t", " ") if letter.isprintable())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
@@ -32,6 +33,11 @@ def amounts(found: events.Amounts) -> str:
     money = None if found.money is None else f"{found.money / 1_000_000:.2f}"
     parts = {"tokens": found.tokens, "money": money, "seconds": found.seconds, "attempts": found.attempts}
     return ", ".join(f"{value} {name}" for name, value in parts.items() if value is not None) or "unknown"
+
+
+def moment(instant: str) -> str:
+    """An instant as people read it: to the second, in UTC as it is recorded."""
+    return instant[:19].replace("T", " ") + " UTC"
 
 
 @singledispatch
@@ -68,7 +74,8 @@ def _(event: events.EffectFailed) -> str:
 
 @said.register(events.RunParked)
 def _(event: events.RunParked) -> str:
-    return f"waits for a person: {event.reason}"
+    what = f"until {moment(event.until)}" if event.until else "for a person"
+    return f"waits {what}: {event.reason}"
 
 
 @said.register(events.RunEnded)
@@ -344,3 +351,40 @@ def _(event: events.ConflictsForeseen) -> str:
 def _(event: events.CheckoutUpdated) -> str:
     place = f", {event.files} files in {event.place}" if event.place else ""
     return f"{event.branch} is at {event.now[:12]}{place}"
+
+
+@said.register(events.ContextComposed)
+def _(event: events.ContextComposed) -> str:
+    cut = tuple(part.name for part in event.parts if part.left_out)
+    how = f", less of {_list(cut, 7)}" if cut else ""
+    again = ", once more and in short" if event.simplified else ""
+    return f"the {event.role} was told {event.tokens} tokens{how}{again}"
+
+
+@said.register(events.TierEscalated)
+def _(event: events.TierEscalated) -> str:
+    models = f"a {event.tier} model this once, not a {event.instead_of} one"
+    return f"the {event.role} gets {models}: {event.reason}"
+
+
+@said.register(events.SessionKept)
+def _(event: events.SessionKept) -> str:
+    how = "was cut off and can be gone on with" if event.unfinished else "can be gone on with"
+    return f"the conversation {event.conversation} with {event.agent} {how}"
+
+
+@said.register(events.SessionLost)
+def _(event: events.SessionLost) -> str:
+    return f"the conversation {event.conversation} with {event.agent} is over: {first_line(event.reason)}"
+
+
+@said.register(events.LimitReached)
+def _(event: events.LimitReached) -> str:
+    until = moment(event.until) if event.said else f"some time, perhaps {moment(event.until)}"
+    return f"{event.agent} has reached its limit until {until}: {first_line(event.reason)}"
+
+
+@said.register(events.AgentSwitched)
+def _(event: events.AgentSwitched) -> str:
+    until = moment(event.until)
+    return f"{event.successor} is the {event.role} until {until}: {event.agent} has reached its limit"

@@ -56,17 +56,21 @@ def forge(ctx: click.Context, request: str, cap: int | None, as_json: bool) -> N
 
 @click.command()
 @click.argument("run", required=False)
+@click.option("--now", is_flag=True, help="Do not wait for the end of an agent's limit.")
 @json_option
 @click.pass_context
-def resume(ctx: click.Context, run: str | None, as_json: bool) -> None:
-    """Go on with RUN, or with every interrupted run
+def resume(ctx: click.Context, run: str | None, now: bool, as_json: bool) -> None:
+    """Go on with RUN, or with every run that can go on
+
+    Those are runs that were interrupted, that wait at a gate at which somebody has decided, and that were
+    parked because their agent had reached its limit, once that has ended; before, the exit code is 75.
 
     What is on record is not done again: no agent is asked twice for an answer that it gave.
     """
     from planforge.app.runs import to_resume
 
     project = here()
-    found = to_resume(project, run)
+    found = to_resume(project, run, now=now)
     if not found:
         show({"resumed": []}, "nothing to resume", as_json=as_json)
         return
@@ -97,8 +101,8 @@ def drive(project: Project, run: str, *, as_json: bool) -> int:
     from planforge.interfaces.cli.progress import shown
 
     talk(f"{run} in {project.root}")
-    with shown() as observer:
-        ended = runs.drive(project, run, observer)
+    with shown() as screen:
+        ended = runs.drive(project, run, screen, screen)
     document = report.of_run(project, run)
     show(document, lambda: summary(document), as_json=as_json)
     return ended.exit_code

@@ -11,7 +11,7 @@ from planforge.kernel.projections.folding import Folds
 TABLES = """
 CREATE TABLE runs(
   run TEXT PRIMARY KEY, flow TEXT NOT NULL, subject TEXT NOT NULL, status TEXT NOT NULL,
-  reason TEXT NOT NULL, started_at TEXT NOT NULL, updated_at TEXT NOT NULL
+  reason TEXT NOT NULL, until TEXT NOT NULL, started_at TEXT NOT NULL, updated_at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE plans(
   plan TEXT PRIMARY KEY, title TEXT NOT NULL, status TEXT NOT NULL, path TEXT NOT NULL,
@@ -30,8 +30,8 @@ folds = Folds()
 
 @folds.of(events.RunStarted)
 def _(db: apsw.Connection, event: events.RunStarted, recorded: Recorded) -> None:
-    values = (event.run, event.flow, event.subject, "running", "", recorded.at, recorded.at)
-    db.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+    values = (event.run, event.flow, event.subject, "running", "", "", recorded.at, recorded.at)
+    db.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
     db.execute("INSERT OR IGNORE INTO unfinished VALUES (?)", (event.run,))
 
 
@@ -43,7 +43,7 @@ def _(db: apsw.Connection, event: events.DriverStarted, recorded: Recorded) -> N
 
 @folds.of(events.RunParked)
 def _(db: apsw.Connection, event: events.RunParked, recorded: Recorded) -> None:
-    _run(db, event.run, "waiting", event.reason, recorded.at)
+    _run(db, event.run, "waiting", event.reason, recorded.at, event.until)
 
 
 @folds.of(events.RunEnded)
@@ -105,9 +105,9 @@ def _(db: apsw.Connection, event: events.PatchApplied, recorded: Recorded) -> No
     db.execute(statement, (event.commit, recorded.at, event.plan))
 
 
-def _run(db: apsw.Connection, run: str, status: str, reason: str, at: str) -> None:
-    statement = "UPDATE runs SET status = ?, reason = ?, updated_at = ? WHERE run = ?"
-    db.execute(statement, (status, reason, at, run))
+def _run(db: apsw.Connection, run: str, status: str, reason: str, at: str, until: str = "") -> None:
+    statement = "UPDATE runs SET status = ?, reason = ?, until = ?, updated_at = ? WHERE run = ?"
+    db.execute(statement, (status, reason, until, at, run))
 
 
 def _plan(db: apsw.Connection, plan: str, status: str, at: str) -> None:

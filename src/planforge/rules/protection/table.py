@@ -61,7 +61,7 @@ def at(paths: str) -> tuple[str, ...]:
 
 
 DEFAULTS: dict[Kind, tuple[str, ...]] = {
-    Kind.PLANFORGE: at("planforge.toml .planforge") + named(".worktreeinclude"),
+    Kind.PLANFORGE: at("planforge.toml .planforge planforge/roles") + named(".worktreeinclude"),
     Kind.OWNER: named("CODEOWNERS OWNERS OWNERS_ALIASES"),
     Kind.CI: (
         at("""

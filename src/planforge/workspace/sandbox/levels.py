@@ -89,13 +89,22 @@ def confine(
         return Confined(argv=(*around, *argv), env=dict(env))
     told = _told(cwd, dict(env), policy)
     view = View(policy, argv, cwd, told)
+    # A place for temporary files that the program was given and may write to stays what it is.
+    own = {"TMPDIR": told["TMPDIR"]} if _is_given(told.get("TMPDIR", ""), policy) else {}
     if level is Level.BUBBLEWRAP:
-        told["TMPDIR"] = "/tmp"  # noqa: S108  (its own)
+        told |= {"TMPDIR": "/tmp"} | own  # noqa: S108  (its own)
         return Confined(argv=tuple(bubblewrap.command(argv, view, policy, status)), env=told)
     scratch = Path(tempfile.mkdtemp(prefix="planforge-")).resolve()
-    told |= landlock.furnish(scratch, view)
+    told |= landlock.furnish(scratch, view) | own
     rules = tuple(landlock.rules(view, scratch, network=policy.network))
     return Confined(argv=(*landlock.launcher(status, rules), *argv), env=told, scratch=scratch)
+
+
+def _is_given(place: str, policy: Policy) -> bool:
+    """Whether a directory lies in what a program may change, and is not just one for everybody."""
+    return bool(place) and any(
+        Path(place).resolve().is_relative_to(path.resolve()) for path in policy.writable
+    )
 
 
 def _told(cwd: Path, env: dict[str, str], policy: Policy) -> dict[str, str]:

@@ -1,0 +1,66 @@
+"""
+Agents that speak the Agent Client Protocol on their standard streams.
+
+`ask` puts one task to one of them. The protocol's library takes a second to load, so it is loaded while the
+first agent starts, and by nobody who asks none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from importlib import import_module
+
+from planforge.agents.acp.wire import LINE_LIMIT
+from planforge.agents.profiles import Profile
+from planforge.agents.protocol import Place, Task
+from planforge.errors import AgentUnavailable, CannotPerform
+from planforge.kernel.effects import AgentAnswer
+
+__all__ = ["LINE_LIMIT", "ask"]
+
+CONVERSATION = f"{__name__}.conversation"
+
+GRACE = 1.0
+"""How long, in seconds, an agent may take to end once it is let go."""
+
+LOOKS = 100
+"""How often in that time we look whether it has ended."""
+
+
+async def ask(name: str, profile: Profile, task: Task, place: Place) -> AgentAnswer:
+    """
+    Start the agent, put the task, and return its answer, or raise what kind of failure it was.
+
+    Whatever comes of it, also if the asking itself is called off, nothing that was started is left.
+    """
+    process = await _started(name, place)
+    try:
+        if CONVERSATION not in sys.modules:
+            await asyncio.to_thread(import_module, CONVERSATION)
+        from planforge.agents.acp import conversation
+
+        return await conversation.hold(name, profile, task, place, process)
+    finally:
+        try:
+            await _let_go(process)
+        finally:
+            await place.end(process)
+
+
+async def _started(name: str, place: Place) -> asyncio.subprocess.Process:
+    try:
+        return await place.launch(place.argv, env={**place.env, **place.variables}, cwd=place.cwd)
+    except (CannotPerform, OSError) as error:
+        raise AgentUnavailable(f"agent `{name}`: {error}", "see `planforge agent list`") from error
+
+
+async def _let_go(process: asyncio.subprocess.Process) -> None:
+    """Let the agent end by itself for a moment: it knows of children that have left its group."""
+    assert process.stdin is not None
+    process.stdin.close()
+    # Not `asyncio.timeout`, whose end an early Python 3.11 takes for the cancellation of a cancelled task.
+    for _ in range(LOOKS):
+        if process.returncode is not None:
+            return
+        await asyncio.sleep(GRACE / LOOKS)

@@ -1,0 +1,173 @@
+"""
+Opens the session in which a task is put: a new one, or one that is gone on with.
+
+An agent is kept from writing by its mode, or by what its session is begun with, so both are said again for a
+session that is gone on with. An agent that has not the mode or the model it is to have is not asked at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import acp
+import msgspec
+from acp.client.connection import ClientSideConnection
+from acp.schema import (
+    AgentCapabilities,
+    LoadSessionResponse,
+    NewSessionResponse,
+    ResumeSessionResponse,
+    SessionConfigOptionSelect,
+    SessionConfigSelectGroup,
+)
+
+from planforge.agents.acp.listener import Listener
+from planforge.agents.faults import classify, one_line
+from planforge.agents.profiles import Profile
+from planforge.agents.protocol import Place, Task
+from planforge.errors import AgentFailed, AgentUnavailable, SessionUnknown
+from planforge.kernel.effects import Access
+
+Response = NewSessionResponse | LoadSessionResponse | ResumeSessionResponse
+
+MODE, MODEL = "mode", "model"
+"""Categories of session options, and their usual names."""
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True):
+    """A session in which the task can be put."""
+
+    session: str
+    lasting: bool
+    """Whether another process can go on with it."""
+    model: str
+    """The model that the agent names; empty if it names none."""
+
+
+async def open_session(
+    connection: ClientSideConnection,
+    capabilities: AgentCapabilities | None,
+    listener: Listener,
+    name: str,
+    profile: Profile,
+    task: Task,
+    place: Place,
+) -> Opened:
+    """Open the session, in the mode of the task's access and with its model."""
+    method = _method(capabilities, profile)
+    way = profile.way(reading=task.access is Access.READ)
+    response: Response
+    if session := task.session:
+        response = await _taken_up(connection, listener, name, method, session, place, way.meta)
+    else:
+        response = await connection.new_session(cwd=str(place.cwd), mcp_servers=[], **way.meta)
+        session = response.session_id
+    listener.session = session
+    if method:
+        place.noted(session=session)
+    if way.mode:
+        await _set_mode(connection, name, response, session, way.mode)
+        listener.mode = way.mode
+    if profile.model.option and task.model:
+        await _set_model(connection, name, response, session, profile.model.option, task.model)
+    model = task.model or _current(response, MODEL)
+    return Opened(session=session, lasting=bool(method), model=model)
+
+
+def _method(capabilities: AgentCapabilities | None, profile: Profile) -> str:
+    """How a session is taken up by an agent that can and of which it is known that it works; else empty."""
+    if capabilities is None or profile.resume == "none":
+        return ""
+    further = capabilities.session_capabilities
+    can = {"load": bool(capabilities.load_session), "resume": bool(further and further.resume is not None)}
+    other = "load" if profile.resume == "resume" else "resume"
+    return next((method for method in (profile.resume, other) if can[method]), "")
+
+
+async def _taken_up(
+    connection: ClientSideConnection,
+    listener: Listener,
+    name: str,
+    method: str,
+    session: str,
+    place: Place,
+    meta: dict[str, Any],
+) -> Response:
+    """Go on with a session, which the agent tells again or not; none of that is an answer."""
+    if not method:
+        raise SessionUnknown(f"agent `{name}` cannot go on with a conversation")
+    listener.session = session
+    take_up = connection.load_session if method == "load" else connection.resume_session
+    try:
+        response: Response = await take_up(cwd=str(place.cwd), session_id=session, mcp_servers=[], **meta)
+        if method == "load":
+            await listener.settled()
+    except acp.RequestError as error:
+        if classify(str(error), code=error.code, data=error.data, now=0.0).error is not AgentFailed:
+            raise
+        raise SessionUnknown(f"agent `{name}` does not know its conversation: {one_line(error)}") from error
+    return response
+
+
+async def _set_mode(
+    connection: ClientSideConnection, name: str, response: Response, session: str, mode: str
+) -> None:
+    if response.modes is not None:
+        offered = [available.id for available in response.modes.available_modes]
+        if mode not in offered:
+            raise _missing(name, "mode", mode, offered)
+        await connection.set_session_mode(session_id=session, mode_id=mode)
+        return
+    option = _option(response, MODE)
+    if option is None:
+        raise _missing(name, "mode", mode, [])
+    await _choose(connection, name, option, session, mode)
+
+
+async def _set_model(
+    connection: ClientSideConnection, name: str, response: Response, session: str, wanted: str, model: str
+) -> None:
+    option = next((found for found in _options(response) if found.id == wanted), None)
+    if option is None:
+        raise _missing(name, "option", wanted, [found.id for found in _options(response)])
+    await _choose(connection, name, option, session, model)
+
+
+async def _choose(
+    connection: ClientSideConnection, name: str, option: SessionConfigOptionSelect, session: str, value: str
+) -> None:
+    offered = list(_values(option))
+    if value not in offered:
+        raise _missing(name, option.id, value, offered)
+    if option.current_value != value:
+        await connection.set_config_option(config_id=option.id, session_id=session, value=value)
+
+
+def _missing(name: str, what: str, wanted: str, offered: list[str]) -> AgentUnavailable:
+    has = ", ".join(f"`{one_line(found)[:60]}`" for found in offered[:20]) or "none"
+    return AgentUnavailable(
+        f"agent `{name}` has no {one_line(what)[:60]} `{wanted}`; it has {has}",
+        f"change it in `planforge.toml` under `[agents.profiles.{name}]`",
+    )
+
+
+def _options(response: Response) -> list[SessionConfigOptionSelect]:
+    return [found for found in response.config_options or () if isinstance(found, SessionConfigOptionSelect)]
+
+
+def _option(response: Response, kind: str) -> SessionConfigOptionSelect | None:
+    return next((found for found in _options(response) if kind in (found.category, found.id)), None)
+
+
+def _current(response: Response, kind: str) -> str:
+    option = _option(response, kind)
+    return one_line(option.current_value)[:200] if option else ""
+
+
+def _values(option: SessionConfigOptionSelect) -> Iterator[str]:
+    for offered in option.options:
+        if isinstance(offered, SessionConfigSelectGroup):
+            yield from (inner.value for inner in offered.options)
+        else:
+            yield offered.value

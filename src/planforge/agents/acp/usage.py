@@ -1,0 +1,113 @@
+"""
+What an agent's figures mean.
+
+The protocol has places for them, but every agent means something else by them: the whole turn, the whole
+conversation, the last step; with what came out of a cache or without. What cannot be told for sure is
+`estimated` or unknown, never just believed.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import acp
+from acp.schema import Usage as Reported
+from acp.schema import UsageUpdate
+
+from planforge.agents import usage
+from planforge.agents.profiles import Profile
+from planforge.agents.protocol import Task
+from planforge.kernel.effects import Usage
+
+MOST_MONEY = 1e9
+"""An agent that says it cost more than this is not believed."""
+
+MOST_TOKENS = 10**12
+
+
+class Meter:
+    """What one turn used and cost, as far as its agent says."""
+
+    def __init__(self, profile: Profile, task: Task) -> None:
+        self._means = profile.usage
+        self._before = task.before
+        self._cost_before = None if task.session else 0.0
+        """What the conversation had cost before this turn; None if that is not known."""
+        self._cost = 0.0
+
+    def take(self, update: UsageUpdate, *, asked: bool) -> None:
+        """Take in what the agent says all of the conversation has cost so far."""
+        cost = update.cost
+        if cost is None or not 0 <= cost.amount < MOST_MONEY:
+            return
+        if asked:
+            self._cost = cost.amount
+        else:
+            self._cost_before = cost.amount
+
+    @property
+    def money(self) -> int | None:
+        """What this turn cost, in millionths; nothing is said by agents that do not know the price."""
+        if self._cost_before is None or self._cost <= self._cost_before:
+            return None
+        return round((self._cost - self._cost_before) * 1_000_000)
+
+    def read(self, response: acp.PromptResponse, *, tool_calls: int) -> Usage | None:
+        """The figures of an answer, made to mean this turn; None if nobody can know them."""
+        if self._means == "none":
+            return None
+        if self._means == "quota":
+            return _quota(response.field_meta)
+        if response.usage is None:
+            return None
+        found = _normal(response.usage)
+        if found is None:
+            return None
+        if self._means == "thread":
+            return usage.of_call(found, self._before)
+        if self._means == "last_step" and tool_calls:
+            return _all_steps(found, tool_calls + 1)
+        return found
+
+
+def _normal(told: Reported) -> Usage | None:
+    """
+    Input with what came out of a cache, output with the reasoning.
+
+    Whether an agent's own figures are with these or without is told by their total, if one fits.
+    """
+    cached = (told.cached_read_tokens or 0) + (told.cached_write_tokens or 0)
+    thought = told.thought_tokens or 0
+    plain = told.input_tokens + told.output_tokens
+    # The likely way first: without the cache, with the reasoning.
+    for with_cache, with_thought in product((cached, 0), (0, thought)):
+        if plain + with_cache + with_thought == told.total_tokens:
+            break
+    else:
+        with_cache, with_thought = cached, 0
+    read, written = told.input_tokens + with_cache, told.output_tokens + with_thought
+    if read + written > MOST_TOKENS:
+        return None
+    return Usage(
+        input_tokens=read, output_tokens=written, cached_tokens=min(told.cached_read_tokens or 0, read)
+    )
+
+
+def _all_steps(last: Usage, steps: int) -> Usage:
+    """A guess at all steps of a turn from its last one, which has read the most: no step was dearer."""
+    return Usage(
+        input_tokens=last.input_tokens * steps,
+        output_tokens=last.output_tokens * steps,
+        cached_tokens=last.cached_tokens * steps,
+        source="estimated",
+    )
+
+
+def _quota(meta: dict[str, Any] | None) -> Usage | None:
+    """What Gemini says in `_meta` of its answer."""
+    match meta:
+        case {"quota": {"token_count": {"input_tokens": int(read), "output_tokens": int(written)}}}:
+            if min(read, written) >= 0 and read + written <= MOST_TOKENS:
+                return Usage(input_tokens=read, output_tokens=written)
+    return None

@@ -1,0 +1,251 @@
+"""
+Claude Code by its own command line: `claude -p --output-format stream-json --verbose`.
+
+Each line is an event. The last one is of type `result`, and its `is_error` says whether the turn failed;
+its subtype says `success` either way, and the exit code is 0 also for a program that was interrupted. What
+a call used is what the result says was used since the last one: totals go on counting where an earlier call
+of the same conversation ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from planforge.agents import faults
+from planforge.agents.native import claude_events as events
+from planforge.agents.native import program
+from planforge.agents.native.hearing import TEXT_LIMIT, Hearing, millionths, plain
+from planforge.agents.native.lines import decoded, inner
+from planforge.agents.profiles import Profile
+from planforge.agents.protocol import Place, Task
+from planforge.agents.usage import together
+from planforge.errors import AgentCancelled, AgentEmpty, AgentFailed, AgentMalformed, PlanforgeError
+from planforge.kernel.effects import AgentAnswer, Usage
+from planforge.kernel.tokens import estimate
+
+KINDS = {
+    **dict.fromkeys(("Read", "NotebookRead"), "read"),
+    **dict.fromkeys(("Grep", "Glob", "LS", "ToolSearch"), "search"),
+    **dict.fromkeys(("Write", "Edit", "MultiEdit", "NotebookEdit"), "edit"),
+    **dict.fromkeys(("Bash", "BashOutput", "KillShell", "Monitor"), "execute"),
+    **dict.fromkeys(("WebFetch", "WebSearch"), "fetch"),
+    **dict.fromkeys(("Task", "TodoWrite"), "think"),
+}
+"""The kinds of its tools, in the words of the Agent Client Protocol; all others are `other`."""
+
+FORM = "StructuredOutput"
+"""The tool by which it hands in an answer that has a form; nothing is done by it."""
+
+STOPPED_EARLY = frozenset({"max_tokens", "refusal", "model_context_window_exceeded", "pause_turn"})
+"""Why a model stopped that had more to say, or would not say it."""
+
+
+async def ask(name: str, profile: Profile, task: Task, place: Place) -> AgentAnswer:
+    """Put the task to Claude Code and return its answer, or raise what kind of failure it was."""
+    program.require_session(task)
+    task = msgspec.structs.replace(task, prompt=as_words(task.prompt))
+    listener = Claude(task, place)
+    ending = await program.converse(name, profile, task, place, command(task, place), listener)
+    if ending.full:
+        return listener.hearing.handed_over(name)
+    if listener.result is None or not listener.hearing.ended or ending.fault:
+        raise program.unanswered(name, profile, ending, listener.hearing.trouble)
+    if error := listener.failure(name, profile, listener.result):
+        raise error
+    return listener.hearing.answer(name)
+
+
+def command(task: Task, place: Place) -> list[str]:
+    """The command for this task; the prompt is no part of it."""
+    resumed = ["--resume", task.session] if task.session else []
+    return [*place.argv, *resumed, *(["--json-schema", task.schema] if task.schema else [])]
+
+
+def as_words(prompt: str) -> str:
+    """The prompt so that it is read as words: one that begins with `/init` would be that command."""
+    return f"\n{prompt}" if prompt.startswith("/") else prompt
+
+
+class Claude:
+    """Makes sense of the events of Claude Code."""
+
+    def __init__(self, task: Task, place: Place) -> None:
+        self.hearing = Hearing(task, place)
+        self.result: events.Result | None = None
+        """How its last turn ended."""
+        self._account = Account(resumed=bool(task.session))
+        self._limit = events.Limit()
+        self._understood: dict[str, Callable[[bytes], bool]] = {
+            "system": self._system,
+            "assistant": self._assistant,
+            "user": self._user,
+            "rate_limit_event": self._rate_limit,
+            "result": self._result,
+        }
+
+    def take(self, line: bytes) -> bool:
+        """Take in one line; False if it is no event."""
+        head = decoded(line, events.HEAD)
+        if head is None or not head.type:
+            return False
+        self.hearing.named(head.session_id)
+        if understood := self._understood.get(head.type):
+            return understood(line)
+        self.hearing.said(head.type)  # of another version
+        return True
+
+    def glance(self) -> None:
+        """There is nothing to look at besides what it prints."""
+
+    def failure(self, name: str, profile: Profile, result: events.Result) -> PlanforgeError | None:
+        """The error to raise for how its turn ended; None if it ended with an answer."""
+        hearing = self.hearing
+        if (result.terminal_reason or "").startswith("aborted"):
+            return AgentCancelled(f"agent `{name}` was stopped before it had answered")
+        if result.is_error:
+            errors = inner(result.errors, events.ERRORS) or []
+            said = hearing.text or "; ".join(errors) or result.subtype or ""
+            limit = {"resetsAt": self._limit.resets_at} if self._limit.status == "rejected" else None
+            status, now, login = result.api_error_status, time.time(), profile.login_command
+            return faults.failure(name, said, status=status, data=limit, now=now, login=login)
+        if result.stop_reason in STOPPED_EARLY:
+            return AgentFailed(f"agent `{name}` stopped early: {result.stop_reason}")
+        if max(len(hearing.text), len(hearing.output)) > TEXT_LIMIT:
+            return AgentMalformed(f"agent `{name}` gave an answer of more than {TEXT_LIMIT} characters")
+        if not hearing.text.strip():
+            return AgentEmpty(f"agent `{name}` gave an empty answer")
+        return None
+
+    # Events
+
+    def _system(self, line: bytes) -> bool:
+        event = decoded(line, events.SYSTEM)
+        if event is None:
+            return False
+        if event.subtype == "init":
+            self.hearing.model = faults.one_line(event.model or "") or self.hearing.model
+            self.hearing.said("started")
+        elif event.subtype == "permission_denied":
+            self.hearing.finished(event.tool_use_id or "", "denied")
+            self.hearing.said(f"may not use {event.tool_name}")
+        elif event.subtype == "api_retry":
+            self.hearing.trouble = f"API Error: {event.error_status or ''} {event.error or ''}"
+            self.hearing.said(f"tries again after {self.hearing.trouble}")
+        else:
+            self.hearing.said(event.subtype or "system")
+        return True
+
+    def _assistant(self, line: bytes) -> bool:
+        event = decoded(line, events.SPOKEN)
+        if event is None:
+            return False
+        self.hearing.ended, self.hearing.trouble = False, ""
+        written = 0
+        for block in inner(event.message.content, events.BLOCKS) or []:
+            written += len(block.text) + len(block.input)
+            if block.type == "tool_use" and block.name != FORM:
+                about = inner(block.input, events.INPUT)
+                title = f"{block.name} {about.about}" if about else block.name
+                self.hearing.began(block.id, KINDS.get(block.name, "other"), title)
+            else:
+                self.hearing.said(block.text or block.type)
+        self._count(event, written, len(line))
+        return True
+
+    def _user(self, line: bytes) -> bool:
+        event = decoded(line, events.SPOKEN)
+        if event is None:
+            return False
+        for block in inner(event.message.content, events.BLOCKS) or []:
+            if block.type == "tool_result":
+                self.hearing.finished(block.tool_use_id, "failed" if block.is_error else "completed")
+        self.hearing.said("goes on")
+        if event.parent_tool_use_id is None:
+            self.hearing.grew(len(line))
+        return True
+
+    def _rate_limit(self, line: bytes) -> bool:
+        event = decoded(line, events.RATE_LIMIT)
+        if event is None:
+            return False
+        self._limit = event.rate_limit_info
+        self.hearing.said(f"limit: {self._limit.status}")
+        return True
+
+    def _result(self, line: bytes) -> bool:
+        result = decoded(line, events.RESULT)
+        if result is None:
+            return False
+        self.result, hearing = result, self.hearing
+        hearing.ended, hearing.trouble = True, ""
+        hearing.text = plain(result.result or "")
+        formed = bytes(result.structured_output)
+        hearing.output = "" if formed == b"null" else formed.decode("utf-8", "replace")
+        for denial in inner(result.permission_denials, events.DENIALS) or []:
+            hearing.finished(denial.tool_use_id, "denied")
+        self._account.settle(result)
+        hearing.counted(self._account.used, self._account.money)
+        hearing.said("has ended its turn")
+        return True
+
+    def _count(self, event: events.Spoken, written: int, size: int) -> None:
+        message = event.message
+        if message.usage is None:
+            self.hearing.grew(size)
+        elif not (message.model or "").startswith("<"):  # which are words of the program, not of a model
+            used = self._account.add(message.id or "", message.usage, written)
+            self.hearing.counted(self._account.used, self._account.money)
+            if event.parent_tool_use_id is None:
+                self.hearing.filled(used.input_tokens + used.output_tokens)
+
+
+class Account:
+    """
+    What one call has used so far.
+
+    A message says what it used when it begins, so what it comes to is a guess until its turn has ended.
+    """
+
+    def __init__(self, *, resumed: bool) -> None:
+        self.money: int | None = None
+        self._resumed = resumed
+        self._settled: Usage | None = None
+        self._earlier: Usage | None = None
+        self._latest: Usage | None = None
+        self._written = ("", 0)
+
+    @property
+    def used(self) -> Usage | None:
+        """All of it; None if nothing is known."""
+        return together(self._settled, self._earlier, self._latest)
+
+    def add(self, identity: str, tokens: events.Tokens, written: int) -> Usage:
+        """One part of a message, of so many characters; what the message comes to with it."""
+        before, characters = self._written
+        if identity == before:
+            written += characters
+        else:
+            self._earlier = together(self._earlier, self._latest)
+        self._written = (identity, written)
+        begun = tokens.usage("estimated")
+        output = max(begun.output_tokens, estimate(written))
+        self._latest = msgspec.structs.replace(begun, output_tokens=output)
+        return self._latest
+
+    def settle(self, result: events.Result) -> None:
+        """A turn has ended; that is what it used."""
+        self._earlier = self._latest = None
+        models = list((inner(result.model_usage_since_last_result, events.BY_MODEL) or {}).values())
+        if models:
+            usage = together(*(model.usage() for model in models))
+            money = millionths(sum(model.cost or 0.0 for model in models))
+        else:  # it used nothing, or is of a version that only has the total of the whole conversation
+            usage = result.usage.usage() if result.usage else None
+            money = None if self._resumed or self._settled else millionths(result.total_cost_usd)
+        if usage and (usage.input_tokens or usage.output_tokens):
+            self._settled = together(self._settled, usage)
+        if money is not None:
+            self.money = (self.money or 0) + money

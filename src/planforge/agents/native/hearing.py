@@ -1,0 +1,141 @@
+"""
+What an agent has said and done so far, as far as it is kept.
+
+Both programs say different things in different words; this is what they have in common, and where the
+limits are: of the text, of the tools that are listed, of the figures that are believed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+
+import msgspec
+
+from planforge.agents.faults import ESCAPES, one_line
+from planforge.agents.protocol import Place, Task
+from planforge.kernel.effects import HANDED_OVER, AgentAnswer, ToolUse, Usage
+from planforge.kernel.tokens import TokenState, estimate
+
+TEXT_LIMIT = 1024 * 1024
+"""How many characters an answer may have; a longer one is refused, not cut."""
+
+TOOLS_LISTED = 200
+TITLE_LIMIT = 200
+MOST_TOKENS = 10**12
+MOST_MONEY = 1e9
+"""Figures beyond these are not believed."""
+
+SESSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,127}")
+"""What a conversation may be called: it goes into a command, where it must not be taken for an option."""
+
+CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+
+
+class Hearing:
+    """What one agent has said and done."""
+
+    def __init__(self, task: Task, place: Place) -> None:
+        self._place = place
+        self.session = ""
+        self.model = task.model
+        self.text = ""
+        self.output = ""
+        self.tool_calls = 0
+        self.usage: Usage | None = None
+        self.money: int | None = None
+        self.context = TokenState(used=estimate(len(task.prompt)), threshold=task.threshold, estimated=True)
+        self.ended = False
+        """Its turn has ended, properly or not; a new one may begin."""
+        self.trouble = ""
+        """What it complained of last, if it has not got on since."""
+        self.hopeless = False
+        """It goes on trying what will not work."""
+        self._characters = len(task.prompt)
+        self._tools: OrderedDict[str, ToolUse] = OrderedDict()
+
+    # What it is told
+
+    def said(self, what: str) -> None:
+        """Pass on a sign of life, in words."""
+        self._place.heard(one_line(what)[:TITLE_LIMIT])
+
+    def named(self, session: str | None) -> None:
+        """The conversation has a name."""
+        if session and session != self.session and SESSION.fullmatch(session):
+            self.session = session
+            self._place.noted(session=session)
+
+    def counted(self, usage: Usage | None, money: int | None = None) -> None:
+        """This is what the call has used by now."""
+        known = (self.usage, self.money)
+        self.usage = usage or self.usage
+        self.money = self.money if money is None else money
+        if known != (self.usage, self.money):
+            self._place.noted(usage=self.usage, money=self.money)
+
+    def filled(self, tokens: int) -> None:
+        """So many tokens are in its context, as it says."""
+        if tokens > 0:
+            self.context = self.context.reported(tokens)
+
+    def grew(self, characters: int) -> None:
+        """So many characters came into its context, for those that do not say how many tokens that is."""
+        self._characters += characters
+        self.context = self.context.guessed(self._characters)
+
+    # Tools
+
+    def began(self, identity: str, kind: str, title: str) -> None:
+        """It uses a tool."""
+        if identity in self._tools:
+            return
+        self.tool_calls += 1
+        self._tools[identity] = ToolUse(kind=kind, title=one_line(title)[:TITLE_LIMIT])
+        if len(self._tools) > TOOLS_LISTED:
+            self._tools.popitem(last=False)
+        self.said(title)
+
+    def finished(self, identity: str, status: str) -> None:
+        """It has used the tool, or was kept from it, which nothing that comes later changes."""
+        used = self._tools.get(identity)
+        if used is not None and used.status != "denied":
+            self._tools[identity] = msgspec.structs.replace(used, status=status)
+
+    # What comes of it
+
+    def answer(self, name: str) -> AgentAnswer:
+        """The answer, as it is by now."""
+        return AgentAnswer(
+            agent=name,
+            text=self.text,
+            stop_reason="end_turn",
+            tool_calls=self.tool_calls,
+            usage=self.usage,
+            money=self.money,
+            model=self.model,
+            session=self.session,
+            output=self.output,
+            tools=tuple(self._tools.values()),
+        )
+
+    def handed_over(self, name: str) -> AgentAnswer:
+        """The answer of an agent that was stopped because its context was nearly full."""
+        return msgspec.structs.replace(self.answer(name), stop_reason=HANDED_OVER, context=self.context)
+
+
+def plain(text: str) -> str:
+    """A text without anything that would move a cursor, ring a bell or end a string."""
+    return ESCAPES.sub("", text).translate(CONTROLS)
+
+
+def count(number: object) -> int:
+    """A number of tokens, if it can be one; otherwise none."""
+    return number if type(number) is int and 0 <= number <= MOST_TOKENS else 0
+
+
+def millionths(amount: object) -> int | None:
+    """An amount of money in millionths, if it can be one."""
+    if isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount < MOST_MONEY:
+        return round(amount * 1_000_000)
+    return None

@@ -1,0 +1,35 @@
+"""
+Tokens counted alike, whoever counts them.
+
+Agents mean different things by usage: this turn, the conversation so far, the last step. What is recorded is
+always one call: input with what came out of a cache, output with the reasoning.
+"""
+
+from __future__ import annotations
+
+from planforge.kernel.effects import Usage
+
+
+def of_call(after: Usage, before: Usage | None) -> Usage:
+    """What one call used, of an agent that counts the whole conversation."""
+    if before is None:
+        return after
+    counts = {name: getattr(after, name) - getattr(before, name) for name in _COUNTS}
+    if any(count < 0 for count in counts.values()):
+        return after  # it has begun to count anew
+    return Usage(**counts, source=after.source)
+
+
+def together(*parts: Usage | None) -> Usage | None:
+    """What several calls used, as far as it is known; None if nothing is."""
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    sources = {part.source for part in known}
+    return Usage(
+        **{name: sum(getattr(part, name) for part in known) for name in _COUNTS},
+        source=sources.pop() if len(sources) == 1 else "estimated",
+    )
+
+
+_COUNTS = ("input_tokens", "output_tokens", "cached_tokens")

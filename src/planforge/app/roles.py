@@ -1,0 +1,97 @@
+"""Roles as a person sees them: which there are, who plays each, with which model, and what it is told."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from planforge.agents import tiers
+from planforge.agents.profiles import choose
+from planforge.app.contexts import library
+from planforge.errors import NoAgent
+
+if TYPE_CHECKING:
+    from planforge.agents.roles import Library, Role
+    from planforge.app.project import Project
+
+
+class RoleRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the list of roles."""
+
+    role: str
+    persona: str
+    skills: tuple[str, ...]
+    access: str
+    output: str
+    tier: str
+    agent: str
+    """Who plays it here; empty if nobody can."""
+    model: str
+    """The model that is asked for; empty if the agent takes its own."""
+    source: str
+
+
+class RoleView(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about one role."""
+
+    row: RoleRow
+    why: str
+    """Why it gets the model that it gets."""
+    architecture: bool
+    summaries: str
+    overlay: bool
+    sources: tuple[tuple[str, str], ...]
+    """The texts that it comes from, with their hashes."""
+    block: str
+    """What an agent that plays it is told about it."""
+
+
+def listed(project: Project) -> list[RoleRow]:
+    """Every role; one whose persona or skills are missing fails here as it would in a run."""
+    found = library(project)
+    found.require(found.roles)
+    return [_row(project, role)[0] for role in found.roles.values()]
+
+
+def show(project: Project, name: str) -> RoleView:
+    """One role."""
+    found: Library = library(project)
+    role = found.role(name)
+    row, why = _row(project, role)
+    block = found.block(name, project.settings.agents.persona_mode)
+    return RoleView(
+        row=row,
+        why=why,
+        architecture=role.architecture,
+        summaries=role.summaries,
+        overlay=role.overlay,
+        sources=tuple((source.path, source.hash) for source in block.sources),
+        block=block.text,
+    )
+
+
+def _row(project: Project, role: Role) -> tuple[RoleRow, str]:
+    settings = project.settings.agents
+    wanted = settings.of(role.name)
+    agent, model, why = "", "", "there is no agent"
+    try:
+        agent, profile = choose(wanted, settings.profiles)
+    except NoAgent as error:
+        why = error.message
+    else:
+        choice = tiers.resolve(role.name, role.tier, profile, settings.overrides(wanted, agent), os.environ)
+        model, why = choice.model or choice.shown, choice.why
+    row = RoleRow(
+        role=role.name,
+        persona=role.persona,
+        skills=role.skills,
+        access=role.access.value,
+        output=role.output,
+        tier=role.tier,
+        agent=agent,
+        model=model,
+        source=role.source,
+    )
+    return row, why

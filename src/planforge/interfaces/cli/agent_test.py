@@ -1,0 +1,62 @@
+"""`planforge agent test`: what an agent really does, as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show, talk
+
+if TYPE_CHECKING:
+    from planforge.app.conformance import Checked, Conformance
+
+WIDTH = 100
+"""How much of what was seen is shown; all of it is in the JSON."""
+
+
+@click.command("test")
+@click.argument("name")
+@click.option("--live", is_flag=True, help="Ask the agent's own service, which may cost something.")
+@click.option("--only", "only", multiple=True, metavar="CHECK", help="Only this check; may be given often.")
+@json_option
+def test(name: str, live: bool, only: tuple[str, ...], as_json: bool) -> int:
+    """Try what an agent really does: write, read-only, resume, cancel, time-out, usage, errors
+
+    The agent works in a repository that is made for it and removed afterwards. A scripted model on loopback
+    stands behind it, so nothing is paid and no login is needed. Exits with 0 only if every check passed.
+
+    \b
+    Examples:
+      planforge agent test claude
+      planforge agent test codex --only write --only read-only
+      planforge agent test my-agent --live
+    """
+    import asyncio
+
+    from planforge.app import conformance
+
+    def told(checked: Checked) -> None:
+        if not as_json:
+            talk(f"  {checked.check}: {checked.outcome}")
+
+    found = asyncio.run(conformance.of(name, live=live, only=only, told=told))
+    show(found, lambda: drawn(found), as_json=as_json)
+    return 0 if found.conforms else 1
+
+
+def drawn(found: Conformance) -> str:
+    """The table, and what it comes to."""
+    rows = [("check", "outcome", "seconds", "what was seen")]
+    rows += [(line.check, line.outcome, f"{line.seconds:.1f}", _short(line.seen)) for line in found.checks]
+    passed = sum(line.outcome == "passed" for line in found.checks)
+    where = "its own service" if found.service == "live" else "a scripted model on loopback"
+    started = "" if found.startup is None else f"; it started in {found.startup:.1f} s"
+    summary = f"`{found.agent}` passed {passed} of {len(found.checks)} checks against {where}{started}"
+    return f"{table(rows)}\n\n{summary}"
+
+
+def _short(text: str) -> str:
+    plain = "".join(letter if letter.isprintable() else " " for letter in text)
+    return plain if len(plain) <= WIDTH else f"{plain[: WIDTH - 1]}…"

@@ -1,0 +1,102 @@
+"""`planforge pipeline`: what pipelines there are, and whether anything gets past their gates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show
+
+if TYPE_CHECKING:
+    from planforge.app.pipelines import Checked
+    from planforge.rules.pipelines import Pipeline
+
+
+@click.group()
+def pipeline() -> None:
+    """List, show and check pipelines"""
+
+
+@pipeline.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List the pipelines, yours and those that come with Planforge
+
+    \b
+    Examples:
+      planforge pipeline list
+    """
+    from planforge.app import pipelines
+
+    found = pipelines.known(_root())
+    rows = [(each.name, " → ".join(stage.name for stage in each.stages)) for each in found]
+    show(found, lambda: table(rows), as_json=as_json)
+
+
+@pipeline.command("show")
+@click.argument("name")
+@json_option
+def show_(name: str, as_json: bool) -> None:
+    """Show the stages of a pipeline
+
+    \b
+    Examples:
+      planforge pipeline show default
+    """
+    from planforge.app import pipelines
+
+    found = pipelines.find(_root(), name)
+    show(found, lambda: _shown(found), as_json=as_json)
+
+
+@pipeline.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@json_option
+def check(names: tuple[str, ...], as_json: bool) -> int:
+    """Go through everything that could happen in a pipeline
+
+    Tells a way to landing on which something has not approved exactly what lands, a stage that is never
+    reached, a loop without an end, a gate that waits for a verdict nobody gives, and names that do not exist.
+    Exits with 1 if there is any of that.
+
+    \b
+    Examples:
+      planforge pipeline check
+      planforge pipeline check default --json
+    """
+    from planforge.app import pipelines
+
+    found = pipelines.check(_root(), names)
+    show(found, lambda: "\n".join(_checked(each) for each in found), as_json=as_json)
+    return 0 if all(each.clean for each in found) else 1
+
+
+def _root() -> Path:
+    """Where the settings are, if there are any; no repository is needed."""
+    from planforge.app.scanning import project_of
+
+    return project_of(Path.cwd())
+
+
+def _checked(found: Checked) -> str:
+    if found.clean:
+        return f"✓ {found.pipeline}: clean ({found.states} states)"
+    return "\n".join([f"✗ {found.pipeline}", *(f"  {fault}" for fault in found.faults)])
+
+
+def _shown(found: Pipeline) -> str:
+    lines = [f"{found.name}: {found.about}" if found.about else found.name]
+    for index, stage in enumerate(found.stages):
+        lines.append(f"\n{stage.name} ({stage.role}{', lands' if stage.lands else ''})")
+        lines += [f"  gate     {line}" for line in stage.gate.splitlines()]
+        lines += [f"  output   {line}" for line in stage.outputs.splitlines()]
+        if stage.verdict:
+            back = found.stages[found.back_to(index)].name
+            lines.append(f"  verdict  {stage.verdict} of {' and '.join(stage.judges)}")
+            lines.append(f"  revision back to {back}, at most {stage.max_iterations} times")
+    if found.requires:
+        lines.append(f"\nLands only what {', '.join(found.requires)} approved.")
+    return "\n".join(lines)

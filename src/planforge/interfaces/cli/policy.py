@@ -1,0 +1,146 @@
+"""`planforge policy`: what a loop's policy would have done."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show, talk
+
+if TYPE_CHECKING:
+    from planforge.documents.pictures.course import Bar
+    from planforge.rules.loops.simulation import Simulation
+
+
+@click.group()
+def policy() -> None:
+    """Look at the policies of loops, and try them on a trajectory"""
+
+
+@policy.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List the policies with their settings
+
+    \b
+    Examples:
+      planforge policy list
+    """
+    import msgspec
+
+    from planforge.rules.loops.policies import POLICIES
+
+    rows = []
+    shown = []
+    for name, known in POLICIES.items():
+        settings = {field.name: field.default for field in msgspec.structs.fields(known.settings)}
+        rows.append({"policy": name, "about": known.about, "settings": settings})
+        shown.append((name, known.about, " ".join(f"{key}={value}" for key, value in settings.items())))
+    show(rows, lambda: table(shown), as_json=as_json)
+
+
+@policy.command()
+@click.argument("trajectory", metavar="TRAJECTORY.json", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--policy", "name", required=True, metavar="NAME", help="See `planforge policy list`.")
+@click.option(
+    "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Another setting; may be given often."
+)
+@click.option("--plot", is_flag=True, help="Draw the course in the terminal.")
+@click.option(
+    "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Draw the course into this file."
+)
+@json_option
+def simulate(
+    trajectory: Path, name: str, pairs: tuple[str, ...], plot: bool, svg: Path | None, as_json: bool
+) -> None:
+    """Show, iteration by iteration, what every guard saw and which one fired
+
+    TRAJECTORY.json is a list of iterations, each with `issues` (severity, description) and, where they are
+    known, `post_fix_issues` and `tests` {total, passed, failed}; `-` reads standard input.
+
+    \b
+    Examples:
+      planforge policy simulate course.json --policy convergence
+      planforge policy simulate course.json --policy convergence --set medium_max=2 --plot
+      planforge policy simulate course.json --policy progress --json
+    """
+    from planforge.rules.loops import simulation
+    from planforge.rules.loops.policies import named
+
+    seen = simulation.simulate(named(name, _settings(pairs)), simulation.trajectory(_read(trajectory)))
+    if svg is not None:
+        _draw(seen, svg)
+    show(seen, lambda: _told(seen, plot=plot), as_json=as_json)
+
+
+def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
+    from planforge.errors import InvalidInput
+
+    values: dict[str, object] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise InvalidInput(f"`--set {pair}` is not NAME=VALUE")
+        values[key.strip()] = value.strip()
+    return values
+
+
+def _read(path: Path) -> str:
+    from planforge.errors import InvalidInput, NotFound
+
+    try:
+        return sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise NotFound(f"cannot read `{path}`: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"`{path}` is not UTF-8") from error
+
+
+def _told(seen: Simulation, *, plot: bool) -> str:
+    parts = []
+    if plot:
+        from planforge.documents.pictures import course
+
+        parts.append(course.as_text(_bars(seen)))
+    for item in seen.iterations:
+        counts = item.counts
+        found = f"{counts.critical} critical, {counts.medium} medium, {counts.minor} minor"
+        head = f"iteration {item.iteration}: {found}"
+        rows = [("✗" if look.decision else " ", look.guard, look.saw) for look in item.looks]
+        what = f"{type(item.decision).__name__.lower()}: {item.decision.reason}"
+        parts.append(f"{head}\n{table(rows)}\n→ {what}")
+    if not seen.ended:
+        parts.append("The trajectory ends before the loop does.")
+    return "\n\n".join(parts)
+
+
+def _bars(seen: Simulation) -> list[Bar]:
+    from planforge.documents.pictures.course import Bar
+
+    return [
+        Bar(
+            label=str(item.iteration),
+            critical=item.counts.critical,
+            medium=item.counts.medium,
+            minor=item.counts.minor,
+            note=f"{type(item.decision).__name__.lower()} ({item.fired})" if item.fired else "",
+        )
+        for item in seen.iterations
+    ]
+
+
+def _draw(seen: Simulation, path: Path) -> None:
+    from planforge.documents.pictures import course
+    from planforge.errors import NotFound
+
+    last = seen.decision
+    ending = f"{type(last).__name__.lower()} at iteration {len(seen.iterations)}: {last.reason}"
+    try:
+        path.write_text(course.as_svg(_bars(seen), f"policy {seen.policy}", ending), encoding="utf-8")
+    except OSError as error:
+        raise NotFound(f"cannot write `{path}`: {error.strerror}") from error
+    talk(f"wrote {path}")

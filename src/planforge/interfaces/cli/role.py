@@ -1,0 +1,79 @@
+"""Commands about roles: `role list`, `role show`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli import views
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show
+
+if TYPE_CHECKING:
+    from planforge.app.roles import RoleView
+
+
+@click.group()
+def role() -> None:
+    """List and show the roles that agents play
+
+    A role is a persona, skills, an access, a tier and the form of its answer. Those that come with Planforge
+    can be changed, and others added, in `planforge/roles` of the repository.
+    """
+
+
+@role.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List all roles, who plays each here, and with which model"""
+    from planforge.app import roles
+
+    rows = roles.listed(views.here())
+    head = ("role", "access", "tier", "agent", "model", "answers", "skills")
+    shown = [
+        (
+            row.role,
+            row.access,
+            row.tier,
+            row.agent or "nobody",
+            row.model or "its own",
+            row.output or "freely",
+            ", ".join(row.skills),
+        )
+        for row in rows
+    ]
+    show(rows, lambda: table([head, *shown]), as_json=as_json)
+
+
+@role.command("show")
+@click.argument("name")
+@json_option
+def show_(name: str, as_json: bool) -> None:
+    """Show one role: what it may do, the texts it comes from, and what its agent is told about it
+
+    \b
+    Example:
+      planforge role show developer
+    """
+    from planforge.app import roles
+
+    found = roles.show(views.here(), name)
+    show(found, lambda: _page(found), as_json=as_json)
+
+
+def _page(found: RoleView) -> str:
+    row = found.row
+    rows = [
+        ("described in", row.source),
+        ("access", row.access),
+        ("tier", row.tier),
+        ("agent", row.agent or "nobody"),
+        ("model", f"{row.model or 'its own'} ({found.why})"),
+        ("answers", row.output or "freely"),
+        ("architecture", "yes" if found.architecture else "no"),
+        ("summaries", found.summaries),
+        ("overlay", "yes" if found.overlay else "no"),
+    ]
+    sources = [(path, digest[:12]) for path, digest in found.sources]
+    return "\n\n".join([row.role, table(rows, "  "), "texts\n" + table(sources, "  "), found.block])

@@ -1,0 +1,96 @@
+"""
+Which status may follow which.
+
+Every set of statuses that people see is a table in `tables.py`. A status is only ever left along a row of
+its table; anything else is an error that names what would be possible. Every status that is not final has a
+row that a person can take, so that nothing is ever stuck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from planforge.errors import InvalidInput
+
+
+class IllegalTransition(InvalidInput):
+    """A status cannot follow another one."""
+
+
+class Transition(msgspec.Struct, frozen=True, kw_only=True):
+    """One row: from where, by what, to where."""
+
+    source: str
+    event: str
+    target: str
+    person: bool = False
+    """Whether a person can make it happen."""
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """The statuses of one kind of thing."""
+
+    name: str
+    about: str
+    initial: str
+    final: frozenset[str]
+    transitions: tuple[Transition, ...]
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Every status, the first one first, in the order of the table."""
+        named = (name for row in self.transitions for name in (row.source, row.target))
+        return tuple(dict.fromkeys((self.initial, *named)))
+
+    def leaving(self, state: str) -> Iterator[Transition]:
+        """The rows that lead out of a status."""
+        return (row for row in self.transitions if row.source == state)
+
+    def check(self, state: str) -> str:
+        """The status itself, if there is one of that name."""
+        if state not in self.states:
+            raise IllegalTransition(
+                f"a {self.name} cannot be `{state}`", f"it can be {', '.join(self.states)}"
+            )
+        return state
+
+    def after(self, state: str, event: str) -> str:
+        """The status that an event leads to."""
+        for row in self.leaving(self.check(state)):
+            if row.event == event:
+                return row.target
+        raise self._refusal(f"`{event}` cannot happen to a {self.name} that is `{state}`", state)
+
+    def move(self, state: str, target: str) -> str:
+        """The status `target`, if it may follow `state` directly."""
+        if self.check(target) in {row.target for row in self.leaving(self.check(state))}:
+            return target
+        raise self._refusal(f"a {self.name} that is `{state}` cannot become `{target}`", state)
+
+    def _refusal(self, problem: str, state: str) -> IllegalTransition:
+        ways = [f"`{row.event}` → {row.target}" for row in self.leaving(state)]
+        return IllegalTransition(
+            problem, f"possible are {', '.join(ways)}" if ways else f"`{state}` is final"
+        )
+
+
+def faults(machine: Machine) -> Iterator[str]:
+    """What is wrong with a table: a status that is out of reach, stuck, or left although it is final."""
+    reached = {machine.initial}
+    while grown := {row.target for row in machine.transitions if row.source in reached} - reached:
+        reached |= grown
+    for state in machine.states:
+        rows = list(machine.leaving(state))
+        events = [row.event for row in rows]
+        if state not in reached:
+            yield f"`{state}` cannot be reached"
+        if state in machine.final and rows:
+            yield f"`{state}` is final, but {', '.join(events)} leads out of it"
+        if state not in machine.final and not any(row.person for row in rows):
+            yield f"`{state}` has no exit that a person can take"
+        for event in sorted({event for event in events if events.count(event) > 1}):
+            yield f"`{event}` leads from `{state}` to two places"
+    for state in sorted(machine.final - set(machine.states)):
+        yield f"`{state}` is final but not in the table"

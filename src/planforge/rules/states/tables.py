@@ -1,0 +1,204 @@
+"""
+The tables themselves, one for each kind of thing that has a status.
+
+Where the documents leave a status without an exit (`escalated`, `blocked`, a halted idea), there is one here
+that a person takes, with a reason on record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planforge.errors import InvalidInput
+from planforge.rules.states import Machine, Transition
+
+
+def _rows(*rows: tuple[str, str, str]) -> Iterator[Transition]:
+    """Rows as `from`, `event`, `to`; an event with a `*` is one that a person makes happen."""
+    for sources, event, target in rows:
+        for source in sources.split():
+            yield Transition(
+                source=source, event=event.removesuffix("*"), target=target, person=event.endswith("*")
+            )
+
+
+def _machine(name: str, about: str, initial: str, final: str, *rows: tuple[str, str, str]) -> Machine:
+    return Machine(
+        name=name,
+        about=about,
+        initial=initial,
+        final=frozenset(final.split()),
+        transitions=tuple(_rows(*rows)),
+    )
+
+
+PLAN = _machine(
+    "plan",
+    "a plan, from its first draft to landed code",
+    "DRAFT",
+    "CLOSED CANCELLED",
+    ("DRAFT", "forged", "REVIEW"),
+    ("DRAFT", "cancel*", "CANCELLED"),
+    ("REVIEW", "approve*", "APPROVED"),
+    ("REVIEW", "forge again*", "DRAFT"),
+    ("REVIEW", "cancel*", "CANCELLED"),
+    ("APPROVED", "run*", "IMPLEMENTING"),
+    ("APPROVED", "edit*", "REVIEW"),
+    ("APPROVED", "cancel*", "CANCELLED"),
+    ("APPROVED", "close*", "CLOSED"),
+    ("IMPLEMENTING", "all steps done", "AUDITING"),
+    ("IMPLEMENTING", "no step to audit", "DONE"),
+    ("IMPLEMENTING", "failed", "REVIEW"),
+    ("IMPLEMENTING", "close*", "CLOSED"),
+    ("IMPLEMENTING", "cancel*", "CANCELLED"),
+    ("AUDITING", "audit passed", "DONE"),
+    ("AUDITING", "audit failed", "REVIEW"),
+    ("AUDITING", "cancel*", "CANCELLED"),
+    ("DONE", "close*", "CLOSED"),
+    ("DONE", "conflict at landing", "REVIEW"),
+)
+
+PHASE = _machine(
+    "phase",
+    "one step of a plan",
+    "pending",
+    "skipped",
+    ("pending", "start*", "in-progress"),
+    ("pending", "skip*", "skipped"),
+    ("in-progress", "evidence passed", "done"),
+    ("in-progress", "attempts used up", "failed"),
+    ("in-progress", "interrupted", "pending"),
+    ("in-progress", "cancel*", "failed"),
+    ("failed", "retry*", "in-progress"),
+    ("failed", "skip*", "skipped"),
+    ("done", "reopen*", "pending"),
+)
+
+_STUCK = "draft planned plan-approved implementing implemented review-approved approved"
+_REVISED = "plan-revision-required code-revision-required"
+
+TASK = _machine(
+    "task",
+    "a task on its way through a pipeline",
+    "draft",
+    "committed abandoned",
+    ("draft plan-revision-required", "plan", "planned"),
+    ("planned", "plan approved", "plan-approved"),
+    (
+        "planned plan-approved implementing implemented review-approved approved",
+        "plan needs revision",
+        "plan-revision-required",
+    ),
+    ("plan-approved code-revision-required", "implement", "implementing"),
+    ("implementing", "implemented", "implemented"),
+    ("implementing implemented review-approved approved", "code needs revision", "code-revision-required"),
+    ("implemented", "review approved", "review-approved"),
+    ("review-approved", "approve*", "approved"),
+    ("approved", "commit", "committed"),
+    (f"{_STUCK} {_REVISED}", "block", "blocked"),
+    (f"{_STUCK} {_REVISED}", "escalate", "escalated"),
+    (f"{_STUCK} {_REVISED} blocked escalated", "abandon*", "abandoned"),
+    ("blocked escalated", "resume at the plan*", "plan-revision-required"),
+    ("blocked escalated", "resume at the code*", "code-revision-required"),
+    ("blocked escalated", "override*", "review-approved"),
+)
+
+SPRINT = _machine(
+    "sprint",
+    "a set of tasks that are carried out together",
+    "planning",
+    "retrospective-done abandoned",
+    ("planning", "start*", "active"),
+    ("planning active", "block", "blocked"),
+    ("planning active blocked", "abandon*", "abandoned"),
+    ("active", "all committed", "completed"),
+    ("active", "some committed*", "partially-completed"),
+    ("completed partially-completed", "retrospective*", "retrospective-done"),
+    ("blocked", "resume*", "active"),
+)
+
+BUG = _machine(
+    "bug",
+    "a bug, from its report to its fix",
+    "reported",
+    "verified abandoned",
+    ("reported", "triage*", "triaged"),
+    ("triaged", "start*", "in-progress"),
+    ("in-progress", "commit", "fixed"),
+    ("in-progress", "give back*", "triaged"),
+    ("fixed", "verify*", "verified"),
+    ("fixed", "reopen*", "reported"),
+    ("reported triaged in-progress", "abandon*", "abandoned"),
+)
+
+MODULE = _machine(
+    "module",
+    "a module of a delivery, as it is carried out",
+    "pending",
+    "cancelled",
+    ("pending needs_patch", "its closure is merged", "ready"),
+    ("ready", "team starts", "running"),
+    ("running", "reviewer approves", "approved"),
+    ("running", "decision needed", "failed"),
+    ("approved", "merge", "integrating"),
+    ("integrating", "neighbours pass", "merged"),
+    ("integrating", "neighbours fail", "needs_patch"),
+    ("merged", "reopen*", "needs_patch"),
+    ("failed", "decide*", "ready"),
+    ("failed", "override*", "approved"),
+    ("pending ready running approved integrating needs_patch failed", "cancel*", "cancelled"),
+)
+
+IDEA = _machine(
+    "idea",
+    "an idea, from the brain dump to the finished deliverable",
+    "brain_dump",
+    "done terminated",
+    ("brain_dump", "distill*", "distilling"),
+    ("distilling", "distilled", "human_review"),
+    ("human_review", "correct*", "distilling"),
+    ("human_review", "confirm*", "spec_building"),
+    ("spec_building", "confirm*", "building"),
+    ("building", "built", "polishing"),
+    ("building", "provide input*", "building"),
+    ("polishing", "good enough", "done"),
+    ("polishing", "plateau", "done"),
+    ("distilling spec_building building polishing", "halt", "halted"),
+    ("halted", "resume distilling*", "distilling"),
+    ("halted", "resume specification*", "spec_building"),
+    ("halted", "override gate*", "building"),
+    ("halted", "resume*", "polishing"),
+    ("halted", "override*", "done"),
+    (
+        "brain_dump distilling human_review spec_building building polishing halted",
+        "terminate*",
+        "terminated",
+    ),
+)
+
+POLISH = _machine(
+    "polish",
+    "the loop that polishes a deliverable",
+    "reviewing",
+    "converged overridden terminated",
+    ("reviewing", "issues found", "fixing"),
+    ("reviewing", "no issues", "deciding"),
+    ("fixing", "fixed", "deciding"),
+    ("fixing", "fix rejected", "deciding"),
+    ("deciding", "continue", "reviewing"),
+    ("deciding", "termination", "converged"),
+    ("deciding", "stagnation", "converged"),
+    ("reviewing fixing deciding", "halt*", "halted"),
+    ("halted", "resume*", "reviewing"),
+    ("halted", "override*", "overridden"),
+    ("halted", "terminate*", "terminated"),
+)
+
+MACHINES = {machine.name: machine for machine in (PLAN, PHASE, TASK, SPRINT, BUG, MODULE, IDEA, POLISH)}
+
+
+def named(name: str) -> Machine:
+    """The table of that name."""
+    if name not in MACHINES:
+        raise InvalidInput(f"there are no states of `{name}`", f"known are {', '.join(MACHINES)}")
+    return MACHINES[name]

@@ -1,0 +1,49 @@
+"""
+What every verdict comes down to: approved, revision, or unknown, with what it rests on.
+
+The third value is never the first. What cannot be read, or says two things at once, is `unknown` with the
+reason, and a person decides.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from planforge.rules.findings import Finding, Severity, worst
+
+
+class Verdict(StrEnum):
+    """The three things a review can come to."""
+
+    APPROVED = "approved"
+    REVISION = "revision"
+    UNKNOWN = "unknown"
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict with what it rests on."""
+
+    verdict: Verdict
+    max_severity: Severity | None
+    findings: tuple[Finding, ...]
+    summary: str = ""
+    reason: str
+
+    @property
+    def loops(self) -> bool:
+        """Whether another round is asked for."""
+        return self.verdict is Verdict.REVISION
+
+
+def judged(verdict: Verdict, reason: str, findings: tuple[Finding, ...] = (), summary: str = "") -> Judgement:
+    """A verdict whose severity is that of its worst finding."""
+    return Judgement(
+        verdict=verdict, max_severity=worst(findings), findings=findings, summary=summary, reason=reason
+    )
+
+
+def unknown(reason: str, findings: tuple[Finding, ...] = (), summary: str = "") -> Judgement:
+    """What nobody can tell."""
+    return judged(Verdict.UNKNOWN, reason, findings, summary)

@@ -1,0 +1,79 @@
+"""
+The verdict of a module's review: APPROVE or REJECT, over a table of required and suggested findings.
+
+An approval holds only if nothing in the table is required; an approval over a required finding says two
+things at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from planforge.rules.findings import Finding, Severity
+from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, unknown
+from planforge.rules.verdicts.reading import TOO_LARGE, is_too_large, spoken
+
+VOCABULARY = {"approve": Verdict.APPROVED, "reject": Verdict.REVISION}
+LINE = re.compile(
+    r"^[ \t]*(?:[-*+#]+[ \t]+)?(?:\*\*Verdict:\*\*|\*\*Verdict\*\*:|Verdict:)(?P<said>.*)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+SEVERITIES = {"required": Severity.BLOCKING, "suggested": Severity.SUGGESTION}
+CELL = re.compile(r"(?<!\\)\|")
+
+
+def parse_module(text: str) -> Judgement:
+    """Decide what a reviewer of a module says; never raises, and never guesses."""
+    if is_too_large(text):
+        return unknown(TOO_LARGE)
+    answer = spoken(text)
+    rows = list(_rows(answer.prose))
+    findings = tuple(row for row in rows if isinstance(row, Finding))
+    doubts = [row for row in rows if isinstance(row, str)]
+    if not answer.closed:
+        doubts.append("a code fence is never closed, so part of the answer may be hidden")
+    if any(finding.severity is Severity.BLOCKING for finding in findings):
+        doubts.insert(0, "it approves, yet lists something required")
+    said = [" ".join(each["said"].replace("*", " ").split()).lower() for each in LINE.finditer(answer.prose)]
+    if fault := _fault(said):
+        return unknown(fault, findings)
+    verdict = VOCABULARY[said[0]]
+    if verdict is Verdict.APPROVED and doubts:
+        return unknown(doubts[0], findings)
+    return judged(verdict, f"it says {said[0].upper()}", findings)
+
+
+def _fault(said: list[str]) -> str:
+    if not said:
+        return "there is no `Verdict:` line"
+    for each in said:
+        if each not in VOCABULARY:
+            return f"`{each[:40]}` is neither APPROVE nor REJECT"
+    return "two `Verdict:` lines disagree" if len(set(said)) > 1 else ""
+
+
+def _rows(prose: str) -> Iterator[Finding | str]:
+    """The findings of every table with a severity column; a doubt for a row whose severity nobody knows."""
+    header: list[str] = []
+    for line in prose.split("\n"):
+        cells = [cell.strip(" *`_") for cell in CELL.split(line.strip().strip("|"))]
+        if "|" not in line:
+            header = []
+        elif not header:
+            header = [cell.lower() for cell in cells]
+        elif "severity" in header and not all(set(cell) <= set("-: ") for cell in cells):
+            yield _finding(dict(zip(header, cells, strict=False)))
+
+
+def _finding(row: dict[str, str]) -> Finding | str:
+    said = row.get("severity", "")
+    severity = SEVERITIES.get(said.lower())
+    if severity is None:
+        return f"`{said[:40]}` is neither required nor suggested"
+    return Finding(
+        severity=severity,
+        title=row.get("issue") or "untitled finding",
+        detail=row.get("suggested fix", ""),
+        location=row.get("file", ""),
+    )

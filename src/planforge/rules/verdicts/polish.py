@@ -1,0 +1,108 @@
+"""
+The review of a polish loop: a list of issues, and nothing but that list counts.
+
+    {"issues": [{"severity": "critical|medium|minor", "description": "…", "location": "…",
+                 "recommendation": "…"}],
+     "tests": {"total": 3, "passed": 3, "failed": 0}}
+
+Totals that the reviewer adds up itself are not looked at. What does not have this form is `unknown`, to
+be asked for again.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+import msgspec
+
+from planforge.rules.findings import Finding, Severity
+from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, unknown
+from planforge.rules.verdicts.reading import TOO_LARGE, is_too_large, plain, spoken
+
+SEVERITIES = {"critical": Severity.BLOCKING, "medium": Severity.MEDIUM, "minor": Severity.MINOR}
+
+
+class _Issue(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    severity: Literal["critical", "medium", "minor"]
+    description: str
+    location: str = ""
+    recommendation: str = ""
+
+
+class _Tests(msgspec.Struct, kw_only=True):
+    total: int
+    passed: int
+    failed: int
+
+
+class _Review(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    issues: list[_Issue]
+    tests: _Tests | None = None
+    critical: int = 0
+    medium: int = 0
+    minor: int = 0
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many issues of each severity are good enough."""
+
+    critical: int = 0
+    medium: int = 3
+    minor: int = 5
+
+
+def parse_polish(text: str, limits: Limits | None = None) -> Judgement:
+    """Decide what a review says; never raises, and never guesses."""
+    if is_too_large(text):
+        return unknown(TOO_LARGE)
+    data = spoken(text).data.strip()
+    try:
+        review = msgspec.convert(json.loads(data, object_pairs_hook=_once), _Review)
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
+        return unknown(f"it is not a review: {str(error)[:200]}")
+    if any(not plain(issue.description) for issue in review.issues):
+        return unknown("an issue says nothing")
+    findings = tuple(
+        Finding(
+            severity=SEVERITIES[issue.severity],
+            title=plain(issue.description),
+            detail=plain(issue.recommendation),
+            location=plain(issue.location),
+        )
+        for issue in review.issues
+    )
+    if fault := _fault(review.tests):
+        return unknown(fault, findings)
+    return _decided(findings, review.tests, limits or Limits())
+
+
+def _decided(findings: tuple[Finding, ...], tests: _Tests | None, limits: Limits) -> Judgement:
+    counts = {
+        name: sum(each.severity is severity for each in findings) for name, severity in SEVERITIES.items()
+    }
+    told = ", ".join(f"{count} {name}" for name, count in counts.items())
+    if tests is not None and tests.passed != tests.total:
+        return judged(
+            Verdict.REVISION, f"{tests.total - tests.passed} of {tests.total} tests do not pass", findings
+        )
+    over = [name for name, count in counts.items() if count > getattr(limits, name)]
+    if over:
+        return judged(Verdict.REVISION, f"{told}: too many {' and '.join(over)}", findings)
+    return judged(Verdict.APPROVED, f"{told}: good enough", findings)
+
+
+def _fault(tests: _Tests | None) -> str:
+    if tests is None:
+        return ""
+    if min(tests.total, tests.passed, tests.failed) < 0 or tests.passed + tests.failed > tests.total:
+        return "the counts of tests do not add up"
+    return "there are no tests, so nothing says that it works" if tests.total == 0 else ""
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object that says a thing twice says nothing."""
+    read = dict(pairs)
+    if len(read) != len(pairs):
+        raise ValueError("a key is given twice")
+    return read

@@ -1,0 +1,45 @@
+"""
+The verdict of a review stage: one line, in a closed vocabulary.
+
+    **Verdict:** Approved
+
+Any other wording, a line without its bold markers, two lines that differ, or none at all is `unknown`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, unknown
+from planforge.rules.verdicts.reading import TOO_LARGE, is_too_large, spoken
+
+VOCABULARY = {
+    "approved": Verdict.APPROVED,
+    "approve": Verdict.APPROVED,
+    "[approved]": Verdict.APPROVED,
+    "revision required": Verdict.REVISION,
+    "revision": Verdict.REVISION,
+    "needs revision": Verdict.REVISION,
+    "changes requested": Verdict.REVISION,
+}
+LINE = re.compile(r"^[ \t]*(?:[-*+][ \t]+)?\*\*Verdict:\*\*(?P<said>.*)$", re.MULTILINE | re.IGNORECASE)
+
+
+def parse_review(text: str) -> Judgement:
+    """Decide what a review says; never raises, and never guesses."""
+    if is_too_large(text):
+        return unknown(TOO_LARGE)
+    answer = spoken(text)
+    lines = [" ".join(found["said"].split()).lower() for found in LINE.finditer(answer.prose)]
+    if not lines:
+        return unknown("there is no `**Verdict:**` line")
+    for said in lines:
+        if said not in VOCABULARY:
+            return unknown(f"`{said[:40]}` is not a verdict")
+    verdicts = {VOCABULARY[said] for said in lines}
+    if len(verdicts) > 1:
+        return unknown("two `**Verdict:**` lines disagree")
+    verdict = verdicts.pop()
+    if verdict is Verdict.APPROVED and not answer.closed:
+        return unknown("a code fence is never closed, so part of the answer may be hidden")
+    return judged(verdict, f"it says `{lines[-1]}`")

@@ -1,0 +1,160 @@
+"""
+Asking an agent, and asking once more where nothing came back that could be used.
+
+The second time the prompt is short: without what is good to know but not needed, and with the plain demand
+for a result. It is always a new conversation: one that went wrong is not gone on with. If that does not help
+either, the failure is the caller's: an attempt that is refused, or a person who has to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from planforge.errors import AgentEmpty, AgentFailed, AgentMalformed, AgentTimedOut, PerformerFailed
+from planforge.kernel.effects import (
+    Access,
+    AgentAnswer,
+    GatherContext,
+    Gathered,
+    Leased,
+    Note,
+    OpenWorktree,
+    RunAgent,
+)
+from planforge.kernel.events import ContextComposed
+from planforge.workflows.context import Composed, Prompt, compose
+
+UNUSABLE = frozenset(error.__name__ for error in (AgentFailed, AgentEmpty, AgentMalformed, AgentTimedOut))
+"""The failures after which it is worth asking again."""
+
+Fault = Callable[[AgentAnswer], str]
+"""Why an answer cannot be used; empty if it can."""
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of whom, where."""
+
+    role: str
+    access: Access
+    worktree: str
+    base: str
+    plan: str
+    step: str = ""
+    attempt: int = 0
+    files: tuple[str, ...] = ()
+    """What the work is about, if it is about files."""
+    earlier: tuple[str, ...] = ()
+    """Steps that are done."""
+    closure: tuple[str, ...] = ()
+    """Those of them that the step depends on."""
+    prompt: Prompt
+    lease: Leased | None = None
+    turn: int = 0
+    tier: str = ""
+
+
+class Conversation:
+    """The name of a conversation over several questions; after a failure there is a new one."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._number = 1
+
+    @property
+    def name(self) -> str:
+        """What the conversation is called now."""
+        return self._name if self._number == 1 else f"{self._name}:{self._number}"
+
+    def begin_anew(self) -> None:
+        """Leave the conversation behind."""
+        self._number += 1
+
+
+def gathering(question: Question) -> GatherContext:
+    """What has to be known before it can be asked."""
+    return GatherContext(
+        role=question.role,
+        plan=question.plan,
+        base=question.base,
+        files=question.files,
+        steps=question.earlier,
+    )
+
+
+def plainly(question: Question) -> RunAgent:
+    """The question without any context, as it was asked before there was one."""
+    return RunAgent(
+        role=question.role,
+        access=question.access,
+        worktree=question.worktree,
+        base=question.base,
+        prompt=question.prompt.plain,
+        lease=question.lease,
+        turn=question.turn,
+    )
+
+
+def usable(answer: AgentAnswer) -> str:
+    """Anything will do."""
+    del answer
+    return ""
+
+
+async def ask(
+    question: Question, gathered: Gathered, talk: Conversation | None = None, fault: Fault = usable
+) -> AgentAnswer:
+    """Ask, and if need be once more in short; raises what the second try failed with."""
+    answer = await _answered(question, gathered, talk, fault, "")
+    if isinstance(answer, AgentAnswer):
+        return answer
+    if talk:
+        talk.begin_anew()
+    if question.access is Access.WRITE:
+        # Whatever the first one left is kept; the second one does not build on it.
+        await OpenWorktree(name=question.worktree, commit=question.base)
+    again = await _answered(question, gathered, talk, fault, answer.message or "nothing")
+    if isinstance(again, AgentAnswer):
+        return again
+    if talk:
+        talk.begin_anew()
+    raise again
+
+
+async def _answered(
+    question: Question, gathered: Gathered, talk: Conversation | None, fault: Fault, problem: str
+) -> AgentAnswer | PerformerFailed:
+    """An answer that can be used, or why there is none."""
+    composed = compose(question.prompt, gathered, question.closure, problem=problem)
+    asking = msgspec.structs.replace(
+        plainly(question),
+        prompt=composed.text,
+        session=talk.name if talk else "",
+        tier=question.tier,
+        output=gathered.output,
+    )
+    # Noted when it is over: a replay that is told otherwise differs at the prompt itself and not at its size.
+    try:
+        answer = await asking
+    except PerformerFailed as error:
+        await Note(_composed(question, composed, problem))
+        if error.error not in UNUSABLE:
+            raise
+        return error
+    await Note(_composed(question, composed, problem))
+    if found := fault(answer):
+        return PerformerFailed(AgentMalformed.__name__, f"agent `{answer.agent}`: {found}")
+    return answer
+
+
+def _composed(question: Question, composed: Composed, problem: str) -> ContextComposed:
+    return ContextComposed(
+        plan=question.plan,
+        step=question.step,
+        attempt=question.attempt,
+        role=question.role,
+        parts=composed.parts,
+        tokens=composed.tokens,
+        simplified=bool(problem),
+    )

@@ -1,0 +1,63 @@
+"""
+The files of a commit, listed and read from git's objects, without any work tree.
+
+What lies in a checkout may have been changed by whoever works there; what a commit holds may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from planforge.errors import GitFailed
+from planforge.workspace.git import Git
+
+LINK = "120000"
+FILES = ("100644", "100755", LINK)
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One file, or one link."""
+
+    mode: str
+    blob: str
+    size: int
+
+    @property
+    def link(self) -> bool:
+        """Whether its content is the path of something else."""
+        return self.mode == LINK
+
+
+class Listing:
+    """What a commit holds."""
+
+    def __init__(self, git: Git, commit: str) -> None:
+        self._git = git
+        output = git.run("ls-tree", "-r", "-z", "--long", "--full-tree", commit).stdout
+        self.entries = dict(_entry(line) for line in output.split(b"\0") if line.startswith(b"1"))
+
+    def read(self, paths: Iterable[str], limit: int) -> dict[str, bytes]:
+        """The contents of those of the paths that are files here, of at most `limit` bytes each."""
+        wanted = [path for path in paths if path in self.entries and self.entries[path].size <= limit]
+        if not wanted:
+            return {}
+        names = "".join(f"{self.entries[path].blob}\n" for path in wanted).encode()
+        output = self._git.run("cat-file", "--batch", stdin=names).stdout
+        found, at = {}, 0
+        for path in wanted:
+            end = output.index(b"\n", at)
+            if len(words := output[at:end].split()) != 3:
+                raise GitFailed(f"`{path}` cannot be read: {output[at:end].decode('utf-8', 'replace')}")
+            at = end + 1 + int(words[2])
+            found[path] = output[end + 1 : at]
+            at += 1
+        return found
+
+
+def _entry(line: bytes) -> tuple[str, Entry]:
+    meta, _, path = line.partition(b"\t")
+    mode, _, blob, size = meta.decode().split()
+    known = int(size) if mode in FILES else 1 << 62  # a submodule has none and is never read
+    return path.decode("utf-8", "backslashreplace"), Entry(mode=mode, blob=blob, size=known)

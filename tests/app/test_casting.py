@@ -1,0 +1,145 @@
+"""Which agent plays a role, and with which model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from planforge.app.audience import Audience
+from planforge.app.casting import Cast, Casting
+from planforge.app.project import Project
+from planforge.errors import NoAgent
+from planforge.kernel.effects import Access, RunAgent
+from repositories import repository
+
+AGENTS = """
+[agents.profiles.ours]
+command = ["ours"]
+vendor = "a"
+tiers = { heavy = "ours-large", balanced = "ours-middle" }
+[agents.profiles.same]
+command = ["same"]
+vendor = "a"
+[agents.profiles.theirs]
+command = ["theirs"]
+vendor = "b"
+"""
+
+
+class Listening(Audience):
+    """Remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def told(self, what: str) -> None:
+        self.lines.append(what)
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Puts programs of these names on PATH, and nothing else but the system's."""
+
+    def put(*names: str) -> None:
+        place = tmp_path / "bin"
+        place.mkdir(exist_ok=True)
+        for name in names:
+            (place / name).write_text("#!/bin/sh\n")
+            (place / name).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{place}{os.pathsep}/usr/bin{os.pathsep}/bin")
+
+    return put
+
+
+def casting(
+    place: Path, settings: str = "", audience: Audience | None = None, cast: Cast | None = None
+) -> Casting:
+    root = repository(place / "repository")
+    (root / "planforge.toml").write_text(f'[agents]\ndefault = "ours"\n{settings}{AGENTS}')
+    return Casting(Project.create(root), audience or Audience(), cast)
+
+
+def asked(role: str, tier: str = "") -> RunAgent:
+    return RunAgent(role=role, access=Access.READ, worktree="w", base="b", prompt="p", tier=tier)
+
+
+def test_a_role_has_its_own_agent_or_the_one_of_all_others(
+    tmp_path: Path, programs: Callable[..., None]
+) -> None:
+    programs("ours", "theirs")
+    found = casting(tmp_path, 'roles.auditor = "theirs"\n')
+    assert (found.agent_of("auditor"), found.agent_of("drafter")) == ("theirs", "ours")
+
+
+def test_an_agent_that_is_not_installed_is_named(tmp_path: Path, programs: Callable[..., None]) -> None:
+    programs("theirs")
+    with pytest.raises(NoAgent, match="agent `ours` needs `ours`"):
+        casting(tmp_path).agent_of("drafter")
+
+
+CROSS = "cross_vendor_auditor = true\n"
+
+
+def test_whoever_judges_is_of_another_vendor_if_the_settings_say_so(
+    tmp_path: Path, programs: Callable[..., None]
+) -> None:
+    programs("ours", "same", "theirs")
+    found = casting(tmp_path, CROSS)
+    assert {role: found.agent_of(role) for role in ("auditor", "reviewer", "drafter", "developer")} == {
+        "auditor": "theirs",
+        "reviewer": "theirs",
+        "drafter": "ours",
+        "developer": "ours",
+    }
+
+
+def test_whoever_judges_somebody_elses_work_already_stays(
+    tmp_path: Path, programs: Callable[..., None]
+) -> None:
+    programs("ours", "same", "theirs")
+    found = casting(tmp_path, CROSS + 'roles.developer = "theirs"\n')
+    assert (found.agent_of("auditor"), found.agent_of("reviewer")) == ("theirs", "ours")
+
+
+def test_a_named_auditor_is_not_overruled(tmp_path: Path, programs: Callable[..., None]) -> None:
+    programs("ours", "same", "theirs")
+    assert casting(tmp_path, CROSS + 'roles.auditor = "same"\n').agent_of("auditor") == "same"
+
+
+def test_if_there_is_no_other_vendor_it_is_said_once_and_the_work_goes_on(
+    tmp_path: Path, programs: Callable[..., None]
+) -> None:
+    programs("ours", "same")
+    audience = Listening()
+    found = casting(tmp_path, CROSS, audience)
+    assert [found.agent_of("auditor"), found.agent_of("auditor")] == ["ours", "ours"]
+    (line,) = audience.lines
+    assert "no agent of another vendor" in line
+
+
+def test_the_tier_of_the_role_decides_the_model_unless_the_question_has_another(
+    tmp_path: Path, programs: Callable[..., None]
+) -> None:
+    programs("ours")
+    found = casting(tmp_path)
+    roles = tmp_path / "repository" / "planforge" / "roles"
+    roles.mkdir(parents=True)
+    (roles / "roles.toml").write_text('auditor.tier = "heavy"\nreviser.tier = "balanced"\n')
+    assert found.chosen("ours", asked("auditor"))[2:] == ("heavy", "ours-large")
+    assert found.chosen("ours", asked("reviser"))[2:] == ("balanced", "ours-middle")
+    assert found.chosen("ours", asked("reviser", "heavy"))[2:] == ("heavy", "ours-large")
+    assert found.chosen("ours", asked("auditor", "light"))[2:] == ("light", "")
+
+
+def test_in_a_demo_one_agent_plays_all_and_a_script_has_no_models(
+    tmp_path: Path, programs: Callable[..., None]
+) -> None:
+    programs("ours", "theirs")
+    cast = Cast(agent="theirs", endpoint="http://127.0.0.1:1")
+    found = casting(tmp_path, CROSS, cast=cast)
+    assert (found.agent_of("auditor"), found.agent_of("drafter")) == ("theirs", "theirs")
+    assert found.chosen("ours", asked("auditor")).model == ""
+    assert found.endpoint == "http://127.0.0.1:1"

@@ -1,0 +1,146 @@
+"""`planforge verdict`, `policy`, `states` and `pipeline`: the rules, by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from programs import document, planforge
+
+COURSE = [
+    {"issues": [{"severity": "minor", "description": f"thing {number}"} for number in range(count)]}
+    for count in (12, 11, 10, 13)
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "code", "verdict"),
+    [
+        ("review", "**Verdict:** Approved\n", 0, "approved"),
+        ("review", "**Verdict:** Revision Required\n", 1, "revision"),
+        ("review", "Looks good to me\n", 2, "unknown"),
+        ("audit", '{"maxSeverity": "minor"}', 0, "approved"),
+        ("audit", "Severity: blocking", 1, "revision"),
+        ("module", "Verdict: APPROVE", 0, "approved"),
+        ("polish", '{"issues": []}', 0, "approved"),
+        ("polish", "fine", 2, "unknown"),
+    ],
+)
+def test_a_review_is_told_by_its_exit_code(
+    tmp_path: Path, kind: str, text: str, code: int, verdict: str
+) -> None:
+    process = planforge("verdict", "-", "--kind", kind, "--json", cwd=tmp_path, stdin=text)
+    assert process.returncode == code, process.stderr
+    found = json.loads(process.stdout)
+    assert found["verdict"] == verdict
+    assert found["loops"] == (verdict == "revision")
+    assert {"max_severity", "findings"} <= set(found)
+
+
+def test_a_file_that_is_not_there_or_not_text_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"**Verdict:** Approved\n\xff\xfe")
+    for name in ("missing", "bytes"):
+        process = planforge("verdict", name, "--kind", "review", cwd=tmp_path)
+        assert process.returncode == 2
+        assert process.stdout.startswith("unknown: ")
+
+
+def test_a_trajectory_is_gone_through_guard_by_guard(tmp_path: Path) -> None:
+    (tmp_path / "course.json").write_text(json.dumps(COURSE))
+    found = document("policy", "simulate", "course.json", "--policy", "convergence", cwd=tmp_path)
+    assert [item["fired"] for item in found["iterations"]] == ["", "", "", "hallucination"]
+    assert found["iterations"][-1]["decision"]["decision"] == "halt"
+    assert len(found["iterations"][0]["looks"]) == 6
+    told = planforge(
+        *("policy", "simulate", "course.json", "--policy", "convergence", "--plot", "--svg", "c.svg"),
+        cwd=tmp_path,
+    )
+    assert "halt (hallucination)" in told.stdout
+    assert "12 → 11 → 10 → 13" in (tmp_path / "c.svg").read_text()
+    fewer = ("policy", "simulate", "-", "--policy", "convergence", "--set", "minor_max=12", "--json")
+    done = json.loads(planforge(*fewer, cwd=tmp_path, stdin=json.dumps(COURSE)).stdout)
+    assert [item["decision"]["decision"] for item in done["iterations"]] == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "problem"),
+    [
+        (["--policy", "nope"], "[]", "there is no policy `nope`"),
+        (["--policy", "progress"], "[]", "the trajectory has no iterations"),
+        (["--policy", "progress"], "{", "the trajectory is not JSON"),
+        (["--policy", "progress"], '{"a": 1}', "a trajectory is a list of iterations"),
+        (["--policy", "progress"], '[{"issue": []}]', "iteration 1: "),
+        (["--policy", "progress"], '[{}, {"issues": [{"severity": "dire"}]}]', "iteration 2: `dire`"),
+        (["--policy", "progress", "--set", "ceiling"], "[]", "is not NAME=VALUE"),
+        (["--policy", "progress", "--set", "speed=3"], "[]", "has no setting `speed`"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused_in_one_line(
+    tmp_path: Path, words: list[str], text: str, problem: str
+) -> None:
+    process = planforge("policy", "simulate", "-", *words, cwd=tmp_path, stdin=text)
+    assert process.returncode == 2
+    assert process.stderr.startswith("error: ")
+    assert problem in process.stderr
+    assert "Traceback" not in process.stderr
+
+
+def test_statuses_are_shown_and_drawn(tmp_path: Path) -> None:
+    assert "polish" in planforge("states", cwd=tmp_path).stdout
+    told = planforge("states", "plan", "--svg", "plan.svg", cwd=tmp_path)
+    assert "▸ approve" in told.stdout
+    assert (tmp_path / "plan.svg").read_text().startswith("<svg")
+    assert document("states", "bug", cwd=tmp_path)["initial"] == "reported"
+    assert planforge("states", "plan", "--svg", "no/where.svg", cwd=tmp_path).returncode == 3
+    assert planforge("states", "lunch", cwd=tmp_path).returncode == 2
+
+
+OWN = """
+[pipelines.own]
+requires = ["review"]
+stages = [
+  {name = "implement", role = "developer", writes = ["code"]},
+  {name = "review", role = "reviewer", verdict = "review", judges = ["code"]},
+  {name = "polish", role = "fixer", writes = ["code"]},
+  {name = "commit", role = "collator", gate = "after review = approved", lands = true},
+]
+"""
+
+
+def test_the_pipelines_that_come_with_planforge_are_proved_clean(tmp_path: Path) -> None:
+    process = planforge("pipeline", "check", cwd=tmp_path)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert process.stdout.count("✓") == 6
+    assert "commit (collator, lands)" in planforge("pipeline", "show", "default", cwd=tmp_path).stdout
+
+
+def test_a_planted_bypass_is_found_with_its_path(tmp_path: Path) -> None:
+    (tmp_path / "planforge.toml").write_text(OWN)
+    process = planforge("pipeline", "check", "own", cwd=tmp_path)
+    assert process.returncode == 1
+    assert "lands without the approval of `review`" in process.stdout
+    assert "implement → review (approved) → polish → commit" in process.stdout
+    mended = OWN.replace('{name = "polish", role = "fixer", writes = ["code"]},', "")
+    (tmp_path / "planforge.toml").write_text(mended)
+    [found] = document("pipeline", "check", "own", cwd=tmp_path)
+    assert (found["clean"], found["faults"]) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (('"developer"', '"wizard"'), "there is no role `wizard`"),
+        (("writes", "wirtes"), "unknown field `wirtes`"),
+        (("after review", "after lunch"), "`lunch`, which is no stage"),
+    ],
+)
+def test_a_pipeline_with_a_slip_of_the_pen_is_told(
+    tmp_path: Path, change: tuple[str, str], problem: str
+) -> None:
+    (tmp_path / "planforge.toml").write_text(OWN.replace(*change))
+    process = planforge("pipeline", "check", "own", cwd=tmp_path)
+    assert process.returncode in (1, 2)
+    assert problem in process.stdout + process.stderr
+    assert planforge("pipeline", "show", "none", cwd=tmp_path).returncode == 2

@@ -1,0 +1,96 @@
+"""Statuses, and what may follow what."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from planforge.errors import InvalidInput
+from planforge.rules.states import IllegalTransition, Machine, Transition, faults
+from planforge.rules.states.tables import MACHINES, PLAN, TASK, named
+
+DOCUMENTED = {
+    "plan": "DRAFT REVIEW APPROVED IMPLEMENTING AUDITING DONE CLOSED CANCELLED",
+    "phase": "pending in-progress done failed skipped",
+    "task": "draft planned plan-approved implementing implemented review-approved approved committed "
+    "plan-revision-required code-revision-required blocked escalated abandoned",
+    "sprint": "planning active completed retrospective-done blocked partially-completed abandoned",
+    "bug": "reported triaged in-progress fixed verified abandoned",
+    "module": "pending ready running approved integrating merged cancelled needs_patch failed",
+    "idea": "brain_dump distilling human_review spec_building building polishing done halted terminated",
+}
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_every_status_is_reached_and_none_is_a_dead_end(machine: Machine) -> None:
+    assert list(faults(machine)) == []
+
+
+@pytest.mark.parametrize(("name", "states"), DOCUMENTED.items())
+def test_every_status_that_a_document_names_is_there_and_no_other(name: str, states: str) -> None:
+    assert set(named(name).states) == set(states.split())
+
+
+def test_an_illegal_step_is_refused_with_the_legal_ones() -> None:
+    with pytest.raises(IllegalTransition) as caught:
+        PLAN.move("REVIEW", "DONE")
+    assert caught.value.message == "a plan that is `REVIEW` cannot become `DONE`"
+    assert (
+        caught.value.hint == "possible are `approve` → APPROVED, `forge again` → DRAFT, `cancel` → CANCELLED"
+    )
+    with pytest.raises(IllegalTransition, match="`run` cannot happen to a plan that is `REVIEW`"):
+        PLAN.after("REVIEW", "run")
+
+
+def test_what_is_final_says_so() -> None:
+    with pytest.raises(IllegalTransition) as caught:
+        TASK.move("committed", "draft")
+    assert caught.value.hint == "`committed` is final"
+
+
+def test_a_status_nobody_knows_is_refused() -> None:
+    with pytest.raises(IllegalTransition, match="a plan cannot be `FINISHED`"):
+        PLAN.move("DRAFT", "FINISHED")
+    with pytest.raises(InvalidInput, match="there are no states of `meeting`"):
+        named("meeting")
+
+
+def test_a_legal_step_gives_the_new_status() -> None:
+    assert PLAN.move("APPROVED", "IMPLEMENTING") == "IMPLEMENTING"
+    assert PLAN.after("APPROVED", "edit") == "REVIEW"
+
+
+@pytest.mark.parametrize("task", ["blocked", "escalated"])
+def test_a_task_that_is_stuck_can_be_taken_up_overridden_or_given_up(task: str) -> None:
+    assert {row.target for row in TASK.leaving(task) if row.person} == {
+        "plan-revision-required",
+        "code-revision-required",
+        "review-approved",
+        "abandoned",
+    }
+
+
+def row(source: str, event: str, target: str, *, person: bool = True) -> Transition:
+    return Transition(source=source, event=event, target=target, person=person)
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ((row("a", "go", "z"), row("b", "go", "z")), "`b` cannot be reached"),
+        ((row("a", "go", "z"), row("z", "back", "a")), "`z` is final, but back leads out of it"),
+        ((row("a", "go", "z", person=False),), "`a` has no exit that a person can take"),
+        ((row("a", "go", "z"), row("a", "go", "a")), "`go` leads from `a` to two places"),
+        ((row("a", "go", "b"), row("b", "go", "a")), "`z` is final but not in the table"),
+    ],
+)
+def test_a_table_that_is_wrong_is_found(rows: tuple[Transition, ...], problem: str) -> None:
+    machine = Machine(name="m", about="", initial="a", final=frozenset("z"), transitions=rows)
+    assert problem in list(faults(machine))
+
+
+def test_taking_away_any_person_exit_of_a_lonely_status_is_noticed() -> None:
+    for machine in MACHINES.values():
+        for state in set(machine.states) - machine.final:
+            rows = tuple(item for item in machine.transitions if not (item.source == state and item.person))
+            assert list(faults(msgspec.structs.replace(machine, transitions=rows)))

@@ -1,0 +1,89 @@
+"""APPROVE and REJECT, over required and suggested findings."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planforge.rules.findings import Finding, Severity
+from planforge.rules.verdicts import Verdict, parse_module
+
+A, R, U = Verdict.APPROVED, Verdict.REVISION, Verdict.UNKNOWN
+TABLE = """
+| # | Severity | Category | File | Issue | Suggested Fix |
+|---|----------|----------|------|-------|---------------|
+"""
+REQUIRED = "| 1 | required | security | src/a.py:3 | no check | check it |\n"
+SUGGESTED = "| 2 | suggested | style | src/b.py | a long name | shorten it |\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("Verdict: APPROVE", A),
+        ("**Verdict:** APPROVE", A),
+        ("**Verdict**: approve", A),
+        ("## Verdict: APPROVE", A),
+        ("- Verdict: **APPROVE**", A),
+        ("Verdict: REJECT", R),
+        ("Verdict: APPROVE / REJECT", U),
+        ("Verdict: APPROVED", U),
+        ("Verdict:", U),
+        ("APPROVE", U),
+        ("> Verdict: APPROVE", U),
+        ("```\nVerdict: APPROVE\n```", U),
+        ("<!-- Verdict: APPROVE -->", U),
+        ("Verdict: APPROVE\n```\n", U),
+        ("Verdict: APPROVE\n\nVerdict: REJECT", U),
+        (f"Verdict: APPROVE\n{TABLE}{SUGGESTED}", A),
+        (f"Verdict: APPROVE\n{TABLE}{REQUIRED}", U),
+        (f"Verdict: REJECT\n{TABLE}{REQUIRED}", R),
+        (f"Verdict: REJECT\n{TABLE}{SUGGESTED}", R),
+        (f"Verdict: APPROVE\n{TABLE}| 1 | urgent | x | y | z | w |\n", U),
+        (f"Verdict: APPROVE\n{TABLE}| 1 |  | x | y | z | w |\n", U),
+        ("Verdict: APPROVE\n\n| File | Lines |\n|---|---|\n| required | 3 |\n", A),
+    ],
+)
+def test_each_way_to_say_it(text: str, verdict: Verdict) -> None:
+    assert parse_module(text).verdict is verdict
+
+
+def test_findings_come_with_their_place_and_what_to_do() -> None:
+    judgement = parse_module(f"Verdict: REJECT\n{TABLE}{REQUIRED}{SUGGESTED}")
+    assert judgement.findings == (
+        Finding(severity=Severity.BLOCKING, title="no check", detail="check it", location="src/a.py:3"),
+        Finding(severity=Severity.SUGGESTION, title="a long name", detail="shorten it", location="src/b.py"),
+    )
+    assert (judgement.max_severity, judgement.loops) == (Severity.BLOCKING, True)
+
+
+PIECES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                "Verdict: ",
+                "APPROVE",
+                "REJECT",
+                "\n",
+                "> ",
+                "```\n",
+                TABLE,
+                REQUIRED,
+                SUGGESTED,
+                "| required |\n",
+            ]
+        ),
+        st.text(max_size=4),
+    ),
+    max_size=12,
+).map("".join)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(text=PIECES)
+def test_nothing_with_a_required_finding_is_approved(text: str) -> None:
+    judgement = parse_module(text)
+    if judgement.verdict is A:
+        assert all(finding.severity is not Severity.BLOCKING for finding in judgement.findings)
+        assert "approve" in text.lower()
