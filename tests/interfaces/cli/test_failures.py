@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from planforge.kernel.ledger.storage import FORMAT
 from programs import COMMAND, Told, environment, planforge
 from repositories import empty_repository, git, repository
 
@@ -81,7 +82,7 @@ def newer_ledger(place: Path) -> Path:
         (garbage_ledger, "corrupt"),
         (empty_ledger, "not a Planforge ledger"),
         (another_database, "not a Planforge ledger"),
-        (newer_ledger, "has format 99, this Planforge reads format 3"),
+        (newer_ledger, f"has format 99, this Planforge reads format {FORMAT}"),
     ],
 )
 @pytest.mark.parametrize("command", [["status"], ["log"], ["plan", "list"], ["verify"], ["resume"]])

@@ -59,6 +59,7 @@ class View:
         self.home = homes[0] if homes else Path("/")
         self.cwd = cwd.resolve()
         lately = int(time.monotonic() / STALE)
+        self._lately = lately
         needed = home.needed(argv, env.get("PATH", os.defpath), cwd, lately)
         self._named = (*needed, *policy.visible, *policy.writable, cwd, self.home)
         places = _usual(homes, lately) | _put([*needed, cwd, *policy.visible], Access.READ)
@@ -89,7 +90,7 @@ class View:
 
     def links(self) -> dict[Path, Path]:
         """The links to what the program was told of, where it would miss them, and their targets."""
-        every = (pair for path in self._named for pair in _links(path))
+        every = (pair for path in self._named for pair in _links_lately(path, self._lately))
         return {link: target for link, target in every if self.access(link.parent) is Access.SCRATCH}
 
 
@@ -125,6 +126,12 @@ def _at(places: Mapping[Path, Access], path: Path) -> Access:
         if around in places:
             return places[around]
     return Access.READ
+
+
+@lru_cache(maxsize=512)
+def _links_lately(path: Path, lately: int) -> tuple[tuple[Path, Path], ...]:
+    del lately  # a new number makes us look again
+    return tuple(_links(path))
 
 
 def _links(path: Path) -> Iterator[tuple[Path, Path]]:
