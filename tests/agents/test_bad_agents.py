@@ -42,7 +42,7 @@ RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What must not get to a terminal or into a message."""
 
 MEMORY = 200 * 1024 * 1024
-"""How much more memory we may take for an agent that pours out 1 GB; one message may have 50 MiB."""
+"""How much more memory we may take for an agent that pours out 1 GB; one line may have 50 MiB."""
 
 
 class Ran(NamedTuple):

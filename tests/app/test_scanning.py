@@ -242,3 +242,12 @@ def test_our_own_code_has_nothing_that_blocks() -> None:
     found = scanning.scan(root, [root / "src" / "planforge" / "rules", root / "tests" / "rules"])
     assert [issue for issue in found.issues if issue.blocks] == []
     assert found.files > 30
+
+
+def test_an_empty_git_directory_above_is_no_repository(tmp_path: Path) -> None:
+    inner = tmp_path / "project"
+    inner.mkdir()
+    (tmp_path / ".git").mkdir()
+    assert scanning.project_of(inner) == inner
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    assert scanning.project_of(inner) == tmp_path

@@ -135,6 +135,6 @@ def _print(
             if column in row:
                 reporter.write_line(f"    {column:<28}{row[column]}", red=row[column] == "FAILED")
     if reasons:
-        reporter.write_line("\nnot run, not to be told, or known to be otherwise:")
+        reporter.write_line("\nnot run, or not to be told:")
         for reason in reasons:
             reporter.write_line(f"    {reason}")

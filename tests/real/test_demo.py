@@ -20,7 +20,7 @@ OTHERWISE = {
 }
 """What differs from one telling to the next."""
 
-AGENTS = {"claude": "claude-agent-acp", "claude-cli": "claude", "codex-cli": "codex", "gemini": "gemini"}
+AGENTS = {"claude": "claude-agent-acp", "claude-cli": "claude", "codex-cli": "codex"}
 
 
 def told(place: Path, path: str, *words: str) -> dict[str, Any]:

@@ -27,12 +27,11 @@ AGENTS = {
 }
 """By name, with the programs that each one needs."""
 
-NOT_TOLD: dict[str, set[str]] = {"opencode": {"usage"}, "pi": {"usage"}}
-"""What cannot be told: one reports the usage of its last step only, one none at all."""
+NOT_TOLD: dict[str, set[str]] = {"pi": {"usage"}}
+"""What cannot be told: it reports no usage."""
 
-NOT_SO: dict[str, dict[str, str]] = {"opencode": {"error 429": "AgentTimedOut"}}
-"""What an agent is known to do otherwise, and what is seen then: told to come again in an hour, one waits for
-that hour without a word, so all that can be said is that its time was up."""
+ONLY = {"opencode": ("write", "read-only", "cancel")}
+"""An agent that takes many seconds to start is asked the rest by `test_acp.py` alone."""
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -46,14 +45,11 @@ def test_the_agent_conforms(
         _ = programs[program]
     record_property(PROGRAM, agent)
     monkeypatch.setenv("PATH", programs.path)
-    found = asyncio.run(conform(agent, Settings()))
+    found = asyncio.run(conform(agent, Settings(), only=ONLY.get(agent, ())))
     outcomes = {Outcome.FAILED: "FAILED", Outcome.PASSED: "passed", Outcome.CANNOT_TELL: "cannot tell"}
     record_property(CHECKS, [(line.check, outcomes[line.outcome]) for line in found.checks])
     other = [line for line in found.checks if line.outcome is not Outcome.PASSED]
     record_property(REASONS, [f"{line.check}: {line.seen}" for line in other])
     untold = [line for line in other if line.outcome is Outcome.CANNOT_TELL]
-    failed = {line.check: line.seen for line in found.checks if line.outcome is Outcome.FAILED}
-    known = NOT_SO.get(agent, {})
-    assert {check: seen for check, seen in failed.items() if not seen.startswith(known.get(check, "?"))} == {}
-    assert failed.keys() == known.keys()
+    assert [line for line in other if line.outcome is Outcome.FAILED] == []
     assert {line.check for line in untold} == NOT_TOLD.get(agent, set())

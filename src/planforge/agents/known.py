@@ -107,6 +107,8 @@ CLAUDE_CLI = Profile(
 
 # OpenAI
 
+# Its own sandbox would make empty `.git` and the like in /tmp and, when it is killed, leave them there; the
+# directory that TMPDIR names is its own.
 CODEX_CONFIG = """\
 check_for_update_on_startup = false
 cli_auth_credentials_store = "file"
@@ -117,6 +119,9 @@ enabled = false
 [features]
 plugins = false
 apps = false
+
+[sandbox_workspace_write]
+exclude_slash_tmp = true
 """
 CODEX_SCRIPTED = """\
 model = "scripted-1"

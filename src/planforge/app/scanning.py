@@ -33,6 +33,7 @@ from planforge.rules.scanning.reading import opened
 from planforge.rules.scanning.sarif import Log, log
 from planforge.rules.scanning.scanner import examine
 from planforge.workspace.git import Git
+from planforge.workspace.repository import is_repository
 
 HUGE = 1_000_000
 """A larger file, in bytes, is not scanned."""
@@ -155,7 +156,7 @@ def scan(
 def project_of(start: Path) -> Path:
     """The directory that paths are relative to: the nearest with settings or a repository, else `start`."""
     for directory in (start, *start.parents):
-        if (directory / settings.FILE).is_file() or (directory / ".git").exists():
+        if (directory / settings.FILE).is_file() or is_repository(directory / ".git"):
             return directory
     return start
 

@@ -30,7 +30,7 @@ from planforge.workspace.worktrees import Worktrees, changing
 
 VARIABLE = re.compile(r"\$\{(\w+)\}")
 
-BUFFER = {"acp": 50 * 1024 * 1024, "claude": 256 * 1024, "codex": 256 * 1024}
+BUFFER = {"acp": 16 * 1024 * 1024, "claude": 256 * 1024, "codex": 256 * 1024}
 """How many bytes of an agent wait to be read before it has to wait: a whole line, or a piece of one where the
 adapter puts lines together itself. Twice as many may be held, for every agent at work."""
 

@@ -148,11 +148,16 @@ def _hooks(git: Git) -> list[str]:
     return sorted(path.name for path in found if path.is_file() and os.access(path, os.X_OK))
 
 
+def is_repository(entry: Path) -> bool:
+    """Whether a `.git` is one. Some sandboxes leave an empty one, having protected what was not there."""
+    return entry.is_file() or (entry / "HEAD").exists()
+
+
 def _surroundings(git: Git) -> Iterator[Note]:
     if git.own.parent.name == "worktrees" and git.own != git.git_dir:
         said = f"this is a linked worktree of `{git.git_dir}`; HEAD is the one of this worktree"
         yield Note(id="linked-worktree", status=OK, evidence=said)
-    outer = next((path for path in git.top.parents if (path / ".git").exists()), None)
+    outer = next((path for path in git.top.parents if is_repository(path / ".git")), None)
     if outer is not None and outer / ".git" != git.git_dir:
         said = f"it lies inside the repository `{outer}`, which is not looked at"
         yield Note(id="nested", status=OK, evidence=said)

@@ -12,7 +12,7 @@ import json
 import time
 from typing import Any
 
-LINE_LIMIT = 50 * 1024 * 1024
+LINE_LIMIT = 16 * 1024 * 1024
 """How long one message of the protocol may be."""
 
 NOISE_LIMIT = 1000
