@@ -2,7 +2,9 @@
 The tree that a directory makes, computed without git and without anything of Planforge's.
 
 A second opinion on what was there: blobs, links and trees are hashed as git does it,
-and what git ignores is left out by the two rules that the generated repositories have.
+and what git ignores is left out by the two rules that the generated repositories have in their
+`.gitignore`. A worktree without that file, as one that was made at a commit of a repository inside
+another one, ignores nothing.
 """
 
 from __future__ import annotations
@@ -18,12 +20,13 @@ IGNORED_DIRECTORY = b"build"
 
 def tree_of(directory: Path, tracked: frozenset[bytes] = frozenset()) -> str:
     """The tree of everything in a directory but what is ignored; `tracked` is in although it is ignored."""
-    found = _tree(os.fsencode(directory), b"", tracked, inside=False)
+    ruled = (directory / ".gitignore").exists()
+    found = _tree(os.fsencode(directory), b"", tracked, inside=not ruled)
     return (found or _object(b"tree", b"")).hex()
 
 
 def _tree(directory: bytes, prefix: bytes, tracked: frozenset[bytes], *, inside: bool) -> bytes | None:
-    """The tree of a directory; None if nothing is in it. `inside` a repository no rules of ours count."""
+    """The tree of a directory; None if nothing is in it. `inside` a repository without our rules they do not count."""
     entries = []
     for item in os.scandir(directory):
         name, mode = item.name, item.stat(follow_symlinks=False).st_mode
