@@ -11,9 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
 from planforge.agents import homes
+from planforge.agents.api import keys as api_keys
 from planforge.agents.homes import Furnished, prepare
 from planforge.agents.known import KNOWN
 from planforge.agents.profiles import REHEARSAL, Profile, Way
@@ -188,6 +190,36 @@ def test_nothing_of_our_environment_comes_along_but_what_the_profile_names(
     monkeypatch.setenv("PROXY", "there")
     env = world.furnish(Profile(command=("sh",), login_env=("AGENT_KEY",), inherit=("PROXY",))).env
     assert set(env) == {"HOME", "TMPDIR", "AGENT_KEY", "PROXY"}
+
+
+def test_a_key_in_a_file_is_in_nobodys_environment_and_gone_when_the_agent_is(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIRST_KEY", "")
+    monkeypatch.setenv("SECOND_KEY", "secret")
+    monkeypatch.setenv("THIRD_KEY", "another")
+    keys = ("FIRST_KEY", "SECOND_KEY", "THIRD_KEY")
+    profile = Profile(command=("sh",), login_env=keys, login_file="KEY_FILE")
+    furnished = world.furnish(profile)
+    assert set(furnished.env) == {"HOME", "TMPDIR", "KEY_FILE"}
+    file = Path(furnished.env["KEY_FILE"])
+    assert (file.parent, file.read_text(), file.stat().st_mode & 0o777) == (furnished.home, "secret", 0o600)
+    homes.leave(furnished)
+    assert not file.exists()
+    world.furnish(profile)
+    assert "KEY_FILE" not in world.furnish(profile, endpoint="http://127.0.0.1:1").env
+    assert not file.exists()
+
+
+def test_the_keys_of_model_apis_are_handed_over_in_files(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", "secret-google")
+    monkeypatch.setenv("GEMINI_API_KEY", "secret-gemini")
+    profile = msgspec.structs.replace(KNOWN["api-google"], command=("sh",), needs="")
+    furnished = world.furnish(profile)
+    assert not any("secret" in value for value in furnished.env.values())
+    assert Path(furnished.env[api_keys.FILE_VARIABLE]).read_text() == "secret-google"
 
 
 def test_tools_of_the_person_are_found_where_they_would_be_and_nothing_beside_them(world: World) -> None:

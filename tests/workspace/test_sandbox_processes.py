@@ -192,6 +192,40 @@ def test_what_survives_even_that_is_found_by_the_next_sweep(room: Room) -> None:
     assert processes.sweep(room.directory / "state") == ()
 
 
+def test_a_program_whose_starter_is_gone_before_it_is_confined_never_begins(room: Room) -> None:
+    required(Level.BUBBLEWRAP)
+    hears, tells = os.pipe()
+    os.close(hears)  # as if whoever would be told had died
+    cookie, records = cookies.make(), room.directory / "processes"
+    records.mkdir()
+    record = cookies.Record(cookie=cookie, program="x", owner=(os.getpid(), 0), boot=cookies._boot())
+    (records / cookie).write_bytes(msgspec.json.encode(record))
+    env = {trees.COOKIE: cookie, "PATH": os.environ["PATH"], "HOME": str(room.directory)}
+    confined = sandbox.confine(
+        ["touch", "begun"],
+        cwd=room.directory,
+        env=env,
+        policy=room.policy(),
+        level=Level.BUBBLEWRAP,
+        status=tells,
+    )
+    try:
+        ended = subprocess.run(
+            confined.argv,
+            cwd=room.directory,
+            env=confined.env,
+            pass_fds=(tells,),
+            timeout=PATIENCE,
+            check=False,
+        )
+    finally:
+        os.close(tells)
+    assert ended.returncode != 0
+    processes.sweep(room.directory)  # what there is of the sandbox waits for a word to begin
+    assert trees.bearing(cookie) == set()
+    assert not (room.directory / "begun").exists()
+
+
 # Nobody else is hit
 
 
@@ -362,6 +396,16 @@ def test_a_file_may_not_grow_without_end(room: Room, level: Level) -> None:
     argv = ["sh", "-c", "head -c 3000000 /dev/zero > large; ls -l large | cut -d ' ' -f 5"]
     ended = asyncio.run(room.go(argv, level, room.policy(file_bytes=1_000_000)))
     assert ended.output.splitlines()[-1] == b"1000000"
+
+
+def test_a_file_may_not_grow_either_where_no_program_limits_others(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    required(Level.BUBBLEWRAP)
+    assert limits.imposing(room.policy())
+    monkeypatch.setattr(limits, "PROGRAM", "planforge-has-no-such-program")
+    assert limits.imposing(room.policy()) is None
+    test_a_file_may_not_grow_without_end(room, Level.BUBBLEWRAP)
 
 
 @pytest.mark.parametrize("level", HOLDING)

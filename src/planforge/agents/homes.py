@@ -32,6 +32,8 @@ from planforge.kernel.effects import Access
 HOMES = "homes"
 """Where they lie, beneath the state of a project."""
 TEMPORARY = "tmp"
+KEY = ".key"
+"""The file in which an agent finds its key, if it takes that from a file."""
 ESCAPED = (".json", ".toml")
 """Files in which a text stands between quotation marks."""
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -137,6 +139,8 @@ def prepare(
 
 def leave(furnished: Furnished) -> tuple[str, ...]:
     """Bring a renewed login back, when the agent has ended; what a person should know about it."""
+    if furnished.profile.login_file:
+        private.remove(furnished.home, KEY)
     return logins.take_back(furnished.home)
 
 
@@ -208,14 +212,26 @@ def _escaped(text: str) -> str:
 def _environment(
     home: Path, profile: Profile, ways: Sequence[Way], values: Mapping[str, str], *, alone: bool
 ) -> dict[str, str]:
-    seen = () if alone else (*profile.inherit, *profile.login_env)
+    keys = [] if alone else [name for name in profile.login_env if os.environ.get(name)]
+    seen = () if alone else (*profile.inherit, *([] if profile.login_file else keys))
     env = {name: os.environ[name] for name in seen if os.environ.get(name)}
+    if profile.login_file:
+        env |= _handed(home, profile.login_file, os.environ[keys[0]] if keys else "")
     env |= {"HOME": str(home), "TMPDIR": str(home / TEMPORARY)}
     env |= {name: str(home / name.lower()) for name in profile.directories}
     parts: tuple[Profile | Way, ...] = (profile, *ways)
     for part in parts:
         env |= {name: fill(value, values) for name, value in part.env.items()}
     return env
+
+
+def _handed(home: Path, variable: str, key: str) -> dict[str, str]:
+    """Put a key where the agent takes it from; what an agent has left there that never took it is removed."""
+    private.remove(home, KEY)
+    if not key:
+        return {}
+    private.write(home, KEY, key.encode())
+    return {variable: str(home / KEY)}
 
 
 def _here(profile: Profile, values: Mapping[str, str], *, confined: bool) -> Profile:
@@ -243,7 +259,7 @@ def _filled(value: Any, values: Mapping[str, str]) -> Any:
 def _link(home: Path, person: Path, tools: Sequence[Path]) -> None:
     """Let the agent find tools where it would in the person's home."""
     for tool in tools:
-        if not tool.is_relative_to(person) or tool == person or not tool.exists():
+        if not tool.exists() or not tool.is_relative_to(person) or tool == person:
             continue
         *parents, name = tool.relative_to(person).parts
         handle = private.directory(home, parents)

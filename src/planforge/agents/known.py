@@ -374,6 +374,7 @@ def _api(
         version=(),
         directories={"PLANFORGE_API_HOME": ".planforge-api"},
         login_env=keys,
+        login_file="PLANFORGE_API_KEY_FILE",
         read=Way(mode="read"),
         write=Way(mode="ask"),
         model=Way(args=("--model", "${model}")),
@@ -397,7 +398,7 @@ API_ANTHROPIC = _api(
 )
 API_OPENAI = _api("openai", OPENAI, ("OPENAI_API_KEY",), "/v1", **CODEX_TIERS)
 API_GOOGLE = _api(
-    *("google", GOOGLE, ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    *("google", GOOGLE, ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
     heavy="gemini-3.1-pro-preview",
     balanced="gemini-3.5-flash",
     light="gemini-3.5-flash-lite",

@@ -75,6 +75,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What is different where such a file was brought."""
     login_env: tuple[str, ...] = ()
     """Variables of which one is enough for a login; the agent gets to see them."""
+    login_file: str = ""
+    """A variable that leads to a file with what the first of these holds, for an agent that reads and removes
+    it: then it sees none of them, and neither does whatever it starts."""
     login_command: str = ""
     """How a person logs in."""
     version: tuple[str, ...] = ("--version",)

@@ -299,7 +299,7 @@ class Asking:
             model=chosen.model,
             endpoint=self._casting.endpoint,
             confined=sandbox.enough(bench.level, Level.LANDLOCK),
-            tools=[Path.home() / name for name in home.TOOLS],
+            tools=home.tools(),
         )
         permissions = self._permissions(chosen.name, effect, bench, place)
         task = Task(

@@ -55,6 +55,8 @@ class Workroom:
         self._opened: set[str] = set()
         """The worktrees that this process has made: nobody else has worked in them."""
         self._prepared: dict[str, Prepared] = {}
+        self._tried = False
+        """Whether it is known what works here."""
 
     def open(self, name: str, commit: str) -> Checkout:
         """Make a worktree."""
@@ -86,8 +88,11 @@ class Workroom:
         return self._worktrees.tree(name)
 
     async def level(self) -> Level:
-        """How firmly agents are confined here."""
-        return await asyncio.to_thread(self._project.settings.sandbox.chosen)
+        """How firmly agents are confined here; to find that out the first time takes a while."""
+        if not self._tried:
+            await asyncio.to_thread(self._project.settings.sandbox.chosen)
+            self._tried = True
+        return self._project.settings.sandbox.chosen()
 
     @asynccontextmanager
     async def at_work(

@@ -13,6 +13,7 @@ import os
 import secrets
 import shutil
 import time
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -96,6 +97,7 @@ def _is_cared_for(noted: Record) -> bool:
     return noted.boot == _boot() and trees.runs(noted.owner)
 
 
+@cache
 def _boot() -> str:
     try:
         return BOOT.read_text().strip()

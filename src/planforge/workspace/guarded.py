@@ -7,6 +7,9 @@ what they were. Objects come and go as they please, and refs are compared by wha
 they mean, so packing them changes nothing.
 """
 
+# Not by `pathlib`, which takes its time: this is asked before and after every call of an agent.
+# ruff: noqa: PTH114, PTH115, PTH116, PTH118, PTH120, PTH123, PTH208
+
 from __future__ import annotations
 
 import os
@@ -17,8 +20,6 @@ from hashlib import sha256
 from pathlib import Path
 
 import msgspec
-
-from planforge.workspace.git import Git
 
 SINGLE = ("config", "config.worktree", "commondir", "gitdir")
 ALTERNATES = ("objects/info/alternates", "objects/info/http-alternates")
@@ -46,55 +47,55 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A mark of the `.git` file in the worktree."""
 
 
-def mark(path: Path) -> str:
+def mark(path: Path | str) -> str:
     """Something that changes with a file; empty if there is none."""
     try:
-        status = path.lstat()
+        mode = os.lstat(path).st_mode
     except OSError as error:
         return "" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
-    if stat.S_ISLNK(status.st_mode):
-        return f"{path.readlink()} {_content(path)}"
-    return f"{status.st_mode:o} {_content(path)}"
+    told = os.readlink(path) if stat.S_ISLNK(mode) else f"{mode:o}"
+    return f"{told} {_content(path)}"
 
 
-def _content(path: Path) -> str:
+def _content(path: Path | str) -> str:
     """A mark of what a file or a link to one holds. Nothing is opened that is no plain file."""
     try:
-        status = path.stat()
+        status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             return "no file"
         if status.st_size > LARGEST:
             return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
-        return sha256(path.read_bytes()).hexdigest()
-    except (OSError, RuntimeError) as error:  # links in a circle are a RuntimeError
+        with open(path, "rb") as file:
+            return sha256(file.read()).hexdigest()
+    except OSError as error:
         return f"cannot be read: {error}"
 
 
 def marks(git_dir: Path) -> Marks:
     """Everything in a repository's own directory that decides what git does."""
-    found = dict(_marks(git_dir, ""))
-    for parent, names, _ in os.walk(git_dir / "modules"):
+    top = str(git_dir)
+    found = dict(_marks(top, ""))
+    for inner, names, _ in os.walk(f"{top}/modules"):
         if "objects" in names:
-            inner = Path(parent)
-            found |= dict(_marks(inner, f"{inner.relative_to(git_dir)}/"))
+            found |= dict(_marks(inner, f"{inner.removeprefix(top)[1:]}/"))
         names[:] = [name for name in names if name not in (*BULKY, *WHOLE)]
         if len(found) > MOST:
             break
     return found
 
 
-def _marks(git_dir: Path, prefix: str) -> Iterator[tuple[str, str]]:
+def _marks(git_dir: str, prefix: str) -> Iterator[tuple[str, str]]:
     for name in (*SINGLE, *ALTERNATES):
-        if found := mark(git_dir / name):
+        if found := mark(f"{git_dir}/{name}"):
             yield prefix + name, found
     for name in WHOLE:
-        if (git_dir / name).is_symlink():
-            yield prefix + name, mark(git_dir / name)
+        if os.path.islink(f"{git_dir}/{name}"):
+            yield prefix + name, mark(f"{git_dir}/{name}")
             continue
-        for parent, _, files in os.walk(git_dir / name):
+        for parent, _, files in os.walk(f"{git_dir}/{name}"):
             for file in files:
-                path = Path(parent, file)
-                inner = str(path.relative_to(git_dir))
+                path = f"{parent}/{file}"
+                inner = path.removeprefix(git_dir)[1:]
                 if inner not in MADE_BY_GIT:
                     yield prefix + inner, mark(path)
 
@@ -103,23 +104,18 @@ def entries(git_dir: Path) -> dict[str, Entry]:
     """What git has on each linked worktree, by the name of the entry."""
     found = {}
     with suppress(OSError):
-        for directory in sorted((git_dir / "worktrees").iterdir()):
+        for name in sorted(os.listdir(git_dir / "worktrees")):
+            directory = f"{git_dir}/worktrees/{name}"
             with suppress(OSError):
-                said = os.fsdecode((directory / "gitdir").read_bytes()).removesuffix("\n")
-                link = Path(os.path.normpath(directory / said))
-                found[directory.name] = Entry(
-                    place=str(link.parent),
-                    marks={name: mark(directory / name) for name in ENTRY},
+                with open(f"{directory}/gitdir", "rb") as file:
+                    said = os.fsdecode(file.read()).removesuffix("\n")
+                link = os.path.normpath(os.path.join(directory, said))
+                found[name] = Entry(
+                    place=os.path.dirname(link),
+                    marks={part: mark(f"{directory}/{part}") for part in ENTRY},
                     link=mark(link),
                 )
     return found
-
-
-def refs(git: Git) -> dict[str, str]:
-    """All refs, and what each means."""
-    output = git.run("for-each-ref", "--format=%(refname) %(objectname) %(symref)").stdout
-    lines = output.decode("utf-8", "surrogateescape").splitlines()
-    return {name: meaning for name, _, meaning in (line.partition(" ") for line in lines)}
 
 
 def changed(before: Marks, now: Marks) -> Iterator[tuple[str, str]]:

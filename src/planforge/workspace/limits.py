@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import os
 import resource
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -23,6 +24,16 @@ from planforge.workspace.sandbox import Policy
 OPEN_FILES = 65536
 PAGE = resource.getpagesize()
 PR_SET_PDEATHSIG = 1
+
+PROGRAM = "prlimit"
+"""A program of every Linux that starts another one within limits."""
+NAMES = {
+    resource.RLIMIT_CORE: "core",
+    resource.RLIMIT_NOFILE: "nofile",
+    resource.RLIMIT_FSIZE: "fsize",
+    resource.RLIMIT_NPROC: "nproc",
+}
+"""What it calls them."""
 
 
 def dies_with_parent() -> Callable[[], None] | None:
@@ -45,26 +56,49 @@ def imposed(policy: Policy | None) -> Callable[[], None] | None:
     tied = dies_with_parent()
     if policy is None:
         return tied
-    bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: OPEN_FILES}
-    if policy.file_bytes is not None:
-        bounds[resource.RLIMIT_FSIZE] = policy.file_bytes
-    if policy.processes is not None and os.getuid() != 0 and tied is not None:
-        # It counts all that this person runs, and root is exempt. So it is there to make a bomb stand
-        # still, and leaves it to us to see that there are too many.
-        bounds[resource.RLIMIT_NPROC] = _tasks(os.getuid()) + 2 * policy.processes
+    bounds = _bounds(policy)
 
     def arrange() -> None:
         if tied is not None:
             tied()
         for kind, most in bounds.items():
-            soft, hard = (most if now == resource.RLIM_INFINITY else min(now, most) for now in _now(kind))
-            resource.setrlimit(kind, (soft, hard))
+            resource.setrlimit(kind, most)
 
     return arrange
 
 
-def _now(kind: int) -> tuple[int, int]:
-    return resource.getrlimit(kind)
+def imposing(policy: Policy | None) -> list[str] | None:
+    """
+    The beginning of a command that keeps to what the kernel can count; None if there is no such command.
+
+    It does for a program what `imposed` does in a new process of ours, except that it does not tie it to us.
+    But a new process can be made without a copy of all our memory being prepared for it, which takes longer
+    the more we have.
+    """
+    if policy is None:
+        return []
+    program = shutil.which(PROGRAM)
+    if program is None:
+        return None
+    words = (f"--{NAMES[kind]}={soft}:{hard}" for kind, (soft, hard) in _bounds(policy).items())
+    return [program, *words, "--"]
+
+
+def _bounds(policy: Policy) -> dict[int, tuple[int, int]]:
+    """What is limited, softly and for good; nothing gets more than we have."""
+    bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: OPEN_FILES}
+    if policy.file_bytes is not None:
+        bounds[resource.RLIMIT_FSIZE] = policy.file_bytes
+    if policy.processes is not None and os.getuid() != 0 and sys.platform == "linux":
+        # It counts all that this person runs, and root is exempt. So it is there to make a bomb stand
+        # still, and leaves it to us to see that there are too many.
+        bounds[resource.RLIMIT_NPROC] = _tasks(os.getuid()) + 2 * policy.processes
+    return {kind: _within(most, resource.getrlimit(kind)) for kind, most in bounds.items()}
+
+
+def _within(most: int, now: tuple[int, int]) -> tuple[int, int]:
+    soft, hard = (most if limit == resource.RLIM_INFINITY else min(limit, most) for limit in now)
+    return soft, hard
 
 
 def _tasks(user: int) -> int:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import os
 import re
 import shutil
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -54,9 +55,6 @@ PASSED_ON = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "
 GRACE = 1.0
 """How long output is waited for, in seconds, once a program ended and something it left holds its streams."""
 
-LOOKS = 200
-"""How often in that time we look whether a process has ended."""
-
 GLANCE = 0.25
 """How often it is counted what a program uses, in seconds."""
 
@@ -86,8 +84,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 class Care:
     """What we must know of a program to end it with all that it started."""
 
-    def __init__(self, level: Level, policy: Policy | None) -> None:
-        self.level = level
+    def __init__(self, policy: Policy | None) -> None:
+        self.level = Level.NONE
         self.policy = policy
         self.cookie = cookies.make()
         self.scratch: Path | None = None
@@ -192,9 +190,8 @@ async def start(
     """
     if not argv:
         raise CannotPerform("cannot start a command that is empty")
-    level = await asyncio.to_thread(_settled, policy, level)
-    care = Care(level, policy)
-    process = await _spawned(argv, care, cwd, environment(extra), stdin, stderr, limit)
+    care = Care(policy)
+    process = await _spawned(argv, care, level, cwd, environment(extra), stdin, stderr, limit)
     _cared_for[process] = care
     try:
         await _require_started(argv[0], care)
@@ -221,15 +218,22 @@ def _settled(policy: Policy | None, level: Level | None) -> Level:
 
 
 async def _spawned(
-    argv: Sequence[str], care: Care, cwd: Path, env: dict[str, str], stdin: int, stderr: int, limit: int
+    argv: Sequence[str],
+    care: Care,
+    level: Level | None,
+    cwd: Path,
+    env: dict[str, str],
+    stdin: int,
+    stderr: int,
+    limit: int,
 ) -> asyncio.subprocess.Process:
     """The process that becomes the program, or starts it."""
     env |= {trees.COOKIE: care.cookie}
     hears, tells = os.pipe()
     try:
-        confined = await asyncio.to_thread(_confined, argv, care, cwd, env, tells)
-        imposed = await asyncio.to_thread(limits.imposed, care.policy)
+        confined, within, imposed = await asyncio.to_thread(_readied, argv, care, level, cwd, env, tells)
         process = await asyncio.create_subprocess_exec(
+            *within,
             *confined.argv,
             cwd=cwd,
             env=confined.env,
@@ -254,6 +258,18 @@ async def _spawned(
     care.head = trees.identity(process.pid)
     care.listen(hears)
     return process
+
+
+def _readied(
+    argv: Sequence[str], care: Care, level: Level | None, cwd: Path, env: dict[str, str], tells: int
+) -> tuple[sandbox.Confined, Sequence[str], Callable[[], None] | None]:
+    """The command to start, what it begins with, and what is to be done in the new process before that."""
+    care.level = _settled(care.policy, level)
+    confined = _confined(argv, care, cwd, env, tells)
+    # Bubblewrap ties itself to us, then tells us so, and only then lets anything run: if we are gone by then
+    # there is nobody to tell, of which it dies.
+    within = limits.imposing(care.policy) if care.level is Level.BUBBLEWRAP else None
+    return confined, within or (), limits.imposed(care.policy) if within is None else None
 
 
 def _confined(
@@ -320,11 +336,8 @@ async def _end_all(process: asyncio.subprocess.Process, care: Care) -> None:
         care.left = left
         await asyncio.sleep(trees.PAUSE)
     # Whatever confined it ends by itself now, and says how the program had ended if that was before us.
-    # Not `asyncio.timeout`, whose end an early Python 3.11 takes for the cancellation of a cancelled task.
-    for _ in range(LOOKS if care.level is not Level.NONE else 0):
-        if process.returncode is not None:
-            break
-        await asyncio.sleep(GRACE / LOOKS)
+    if care.level is not Level.NONE:
+        await exited(process, GRACE)
     _kill_group(process)
 
 
@@ -436,12 +449,15 @@ async def _silence(kept: Kept, idle: float | None) -> None:
         await asyncio.sleep(3600 if idle is None else left)
 
 
-async def exited(process: asyncio.subprocess.Process) -> None:
-    """Wait until the program itself has ended, whoever holds its streams."""
-    pause = 0.001
-    while process.returncode is None:  # `process.wait` waits for the streams as well
+async def exited(process: asyncio.subprocess.Process, seconds: float = math.inf) -> None:
+    """Wait until the program itself has ended, whoever holds its streams, or so many seconds are over."""
+    # Not `asyncio.timeout`, whose end an early Python 3.11 takes for the cancellation of a cancelled task.
+    until, pause = time.monotonic() + seconds, 0.001
+    while (
+        process.returncode is None and time.monotonic() < until
+    ):  # `process.wait` waits for the streams, too
         await asyncio.sleep(pause)
-        pause = min(0.05, pause * 2)
+        pause = min(0.05, pause * 1.5)
 
 
 async def _waited(process: asyncio.subprocess.Process) -> None:

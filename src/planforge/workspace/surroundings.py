@@ -18,7 +18,7 @@ import msgspec
 
 from planforge.errors import GitFailed
 from planforge.kernel.locks import is_held
-from planforge.workspace import guarded, snapshots
+from planforge.workspace import guarded, refs, snapshots
 from planforge.workspace.checkouts import tracked
 from planforge.workspace.git import Git
 from planforge.workspace.guarded import Entry, Marks
@@ -79,14 +79,14 @@ class Surroundings:
         git_dir = self._git.git_dir
         entries = guarded.entries(git_dir)
         status = git_dir.stat()
-        refs, broken = self._refs()
+        meant, broken = self._refs()
         return Seen(
             checkouts=self._snapshots(entries, before),
             locks={place: guarded.mark(self._lock(place)) for place in self._undriven(entries)},
             marks=guarded.marks(git_dir),
             repository=(status.st_dev, status.st_ino),
             head=guarded.mark(git_dir / "HEAD"),
-            refs=refs,
+            refs=meant,
             broken=broken,
             entries=entries,
             objects=snapshots.take(self._state / "objects", (), ()),
@@ -102,7 +102,7 @@ class Surroundings:
 
     def _refs(self) -> tuple[dict[str, str], str]:
         try:
-            return guarded.refs(self._git), ""
+            return refs.every(self._git), ""
         except GitFailed as error:
             return {}, error.message
 

@@ -30,6 +30,9 @@ PASSES = 500
 PAUSE = 0.01
 """How long to wait between two looks, in seconds."""
 
+CHUNK = 65536
+"""How much of a file of the kernel's is asked for at once: of most, all."""
+
 
 class Row:
     """What the kernel says about one process."""
@@ -154,7 +157,16 @@ def ending(find: Callable[[], set[Seen]]) -> Iterator[int]:
 def _read(path: str) -> bytes:
     """A file of the kernel's; empty if it is gone or not for us."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123  (`pathlib` loads slowly)
-            return file.read()
+        opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
+    try:
+        read = os.read(opened, CHUNK)
+        while more := os.read(opened, CHUNK):
+            read += more
+    except OSError:
+        return b""
+    else:
+        return read
+    finally:
+        os.close(opened)

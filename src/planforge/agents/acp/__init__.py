@@ -11,6 +11,7 @@ import asyncio
 import sys
 from importlib import import_module
 
+from planforge.agents import leaving
 from planforge.agents.acp.wire import LINE_LIMIT
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
@@ -23,9 +24,6 @@ CONVERSATION = f"{__name__}.conversation"
 
 GRACE = 1.0
 """How long, in seconds, an agent may take to end once it is let go."""
-
-LOOKS = 100
-"""How often in that time we look whether it has ended."""
 
 
 async def ask(name: str, profile: Profile, task: Task, place: Place) -> AgentAnswer:
@@ -59,8 +57,4 @@ async def _let_go(process: asyncio.subprocess.Process) -> None:
     """Let the agent end by itself for a moment: it knows of children that have left its group."""
     assert process.stdin is not None
     process.stdin.close()
-    # Not `asyncio.timeout`, whose end an early Python 3.11 takes for the cancellation of a cancelled task.
-    for _ in range(LOOKS):
-        if process.returncode is not None:
-            return
-        await asyncio.sleep(GRACE / LOOKS)
+    await leaving.ended(process, GRACE)

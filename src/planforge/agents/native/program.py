@@ -17,7 +17,7 @@ from typing import Protocol
 
 import msgspec
 
-from planforge.agents import faults
+from planforge.agents import faults, leaving
 from planforge.agents.native import lines
 from planforge.agents.native.hearing import SESSION, Hearing
 from planforge.agents.profiles import Profile
@@ -41,7 +41,7 @@ ended is listened to if something that it left holds its streams."""
 LEAVE = 5.0
 """How long one may take to end that has said its last word: it may be writing down the conversation."""
 
-TICK, GLANCE = 0.05, 0.005
+TICK = 0.05
 TURN = 100
 """After how many messages others have their turn."""
 
@@ -175,11 +175,7 @@ async def _let_go(
     process: asyncio.subprocess.Process, complaints: asyncio.Future[None], seconds: float
 ) -> None:
     """Let it end by itself, and hear its last complaints."""
-    # Not `asyncio.timeout`, whose end an early Python 3.11 takes for the cancellation of a cancelled task.
-    until = time.monotonic() + seconds
-    while process.returncode is None and time.monotonic() < until:
-        await asyncio.sleep(GLANCE)
-    if process.returncode is not None:
+    if await leaving.ended(process, seconds):
         await asyncio.wait([complaints], timeout=GRACE)
 
 

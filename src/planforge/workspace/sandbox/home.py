@@ -120,10 +120,20 @@ def _of_account() -> str | None:
 
 
 def secrets(homes: Sequence[Path]) -> Iterator[Path]:
-    """What of some homes, and of the machine, is nobody's business."""
+    """What of some homes is nobody's business."""
     yield from (home / name for home in homes for name in SECRETS)
+
+
+def machine_secrets() -> Iterator[Path]:
+    """What of the machine is nobody's business."""
     yield from (path for name in MACHINE_SECRETS if os.access(path := Path("/", name), os.R_OK))
     yield from (path for path in Path("/").glob(HOST_KEYS) if os.access(path, os.R_OK))
+
+
+def tools() -> list[Path]:
+    """Where the tools of the person's home would be."""
+    person = Path.home()
+    return [person / name for name in TOOLS]
 
 
 def shown(homes: Sequence[Path]) -> Iterator[Path]:

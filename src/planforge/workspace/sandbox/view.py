@@ -62,13 +62,14 @@ class View:
         self._lately = lately
         needed = home.needed(argv, env.get("PATH", os.defpath), cwd, lately)
         self._named = (*needed, *policy.visible, *policy.writable, cwd, self.home)
-        places = _usual(homes, lately) | _put([*needed, cwd, *policy.visible], Access.READ)
+        places = _usual(homes, lately) | _shown(needed, lately) | _put([cwd, *policy.visible], Access.READ)
         writable = _put(policy.writable, Access.WRITE)
         # What may be read may still be written to where everything around it may.
+        within = tuple(f"{path}/".replace("//", "/") for path in writable)
         self._places = {
             path: access
             for path, access in places.items()
-            if access is not Access.READ or writable.keys().isdisjoint(path.parents)
+            if access is not Access.READ or path in writable or not str(path).startswith(within)
         }
         self._places |= _put(policy.hidden, Access.HIDDEN) | writable
         self._places |= _put(policy.read_only, Access.READ)
@@ -76,17 +77,26 @@ class View:
     @cached_property
     def places(self) -> tuple[tuple[Path, Access], ...]:
         """Every place where something else holds than around it, outermost first."""
-        found: dict[Path, Access] = {}
-        for path in sorted(self._places, key=lambda path: (len(path.parts), path)):
-            around, access = _at(found, path.parent), self._places[path]
+        return tuple((path, self._known[str(path)]) for path in self._ordered if str(path) in self._known)
+
+    @cached_property
+    def _ordered(self) -> list[Path]:
+        return sorted(self._places, key=lambda path: (len(path.parts), path.parts))
+
+    @cached_property
+    def _known(self) -> dict[str, Access]:
+        """The same by name, which is quicker to look something up in."""
+        found: dict[str, Access] = {}
+        for path in self._ordered:
+            around, access = _at(found, str(path.parent)), self._places[path]
             shut = around in (Access.SCRATCH, Access.HIDDEN)
             if access is not around and not (shut and access in (Access.SCRATCH, Access.HIDDEN)):
-                found[path] = access
-        return tuple(found.items())
+                found[str(path)] = access
+        return found
 
     def access(self, path: Path) -> Access:
         """What may be done at `path`, which must not lead over links."""
-        return _at(dict(self.places), path)
+        return _at(self._known, str(path))
 
     def links(self) -> dict[Path, Path]:
         """The links to what the program was told of, where it would miss them, and their targets."""
@@ -98,20 +108,34 @@ def _put(paths: Iterable[Path], access: Access) -> dict[Path, Access]:
     return {path.resolve(): access for path in paths if os.access(path, os.F_OK)}
 
 
-@lru_cache(maxsize=16)
-def _usual(homes: tuple[Path, ...], lately: int) -> dict[Path, Access]:
-    """What holds for every program."""
+def _usual(homes: Sequence[Path], lately: int) -> dict[Path, Access]:
+    """What holds for every program; one that was given a home has that for itself."""
+    kinds = zip(*(_of_home(place, lately) for place in (*homes, None)), strict=True)
+    return {path: access for kind in kinds for part in kind for path, access in part.items()}
+
+
+@lru_cache(maxsize=64)
+def _of_home(place: Path | None, lately: int) -> tuple[dict[Path, Access], ...]:
+    """What holds in a home, or on the machine: what is a program's own, what is hidden, what is shown."""
     del lately  # a new number makes us look again
-    places = _put(masked(homes), Access.SCRATCH) | _put(home.secrets(homes), Access.HIDDEN)
-    return places | _put([*home.shown(homes), *names()], Access.READ)
+    if place is None:
+        own, hidden, found = shared(), home.machine_secrets(), names()
+    else:
+        own, hidden, found = iter([place]), home.secrets([place]), home.shown([place])
+    masked = (path for path in own if str(path.resolve()) not in SYSTEM)
+    return _put(masked, Access.SCRATCH), _put(hidden, Access.HIDDEN), _put(found, Access.READ)
 
 
-def masked(homes: Sequence[Path]) -> Iterator[Path]:
+@lru_cache(maxsize=64)
+def _shown(needed: tuple[Path, ...], lately: int) -> dict[Path, Access]:
+    """What a program is started with."""
+    del lately
+    return _put(needed, Access.READ)
+
+
+def shared() -> Iterator[Path]:
     """Where people keep what is theirs, programs what is temporary, and services their sockets."""
-    temporary = (*map(Path, TEMPORARY), Path(tempfile.gettempdir()))
-    for path in (*homes, *home.EVERYBODY, *temporary, SERVICES):
-        if str(path.resolve()) not in SYSTEM:
-            yield path
+    yield from (*home.EVERYBODY, *map(Path, TEMPORARY), Path(tempfile.gettempdir()), SERVICES)
 
 
 def names() -> Iterator[Path]:
@@ -121,11 +145,12 @@ def names() -> Iterator[Path]:
         yield said
 
 
-def _at(places: Mapping[Path, Access], path: Path) -> Access:
-    for around in (path, *path.parents):
-        if around in places:
-            return places[around]
-    return Access.READ
+def _at(places: Mapping[str, Access], path: str) -> Access:
+    while path not in places:
+        if path == "/":
+            return Access.READ
+        path = path.rpartition("/")[0] or "/"
+    return places[path]
 
 
 @lru_cache(maxsize=512)
