@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-agents test-projects soak check format bench docs lock clean
+.PHONY: help demo test slow test-agents test-projects soak soak-tests check format bench docs lock clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -11,8 +11,16 @@ help: ## Show what can be made
 demo: .venv/ready ## Play the whole story with the rehearsal agent: no model, no account, no key
 	$(BIN)/planforge demo
 
+# One more at a time than there are usually cores: tests also wait, for disks and for processes.
+JOBS ?= 3
+
 test: .venv/ready ## Run all tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m compileall -q src
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+slow: .venv/ready ## Run all tests, and say which cost most in computing (SLOW=tests/kernel for some of them)
+	@$(BIN)/python -m compileall -q src
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -p tools.costs $(SLOW)
 
 test-agents: .venv/ready ## Drive the real claude, codex, gemini, … against a scripted model server (AGENTS="--help" for more)
 	$(BIN)/python tools/real_agents.py $(AGENTS)
@@ -22,6 +30,9 @@ test-projects: .venv/ready ## Gather evidence on real projects from the package 
 
 soak: .venv/ready ## Ten thousand histories with crashes, none of which may lose a tree (SOAK="--help" for more)
 	PYTHONPATH=tests $(BIN)/python -m soak --sequences 10000 --jobs 2 --done build/soak $(SOAK)
+
+soak-tests: .venv/ready ## All tests, each property tried as often as is worth it and not as somebody waits for
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --hypothesis-profile soak
 
 check: .venv/ready ## Formatter, linter, types, import contract
 	$(BIN)/ruff format --check .

@@ -1,16 +1,25 @@
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import tries  # noqa: F401  (has the profile that the soak is made with)
 from rehearsals import Rehearsal, copied, rehearsal
 
 # Before anything imports it: tests of several folders do.
 pytest.register_assert_rewrite("kernel.ledger_contract")
+
+# What a version manager has for `python3` is a script that looks for one at each call, and takes longer for
+# that than most programs of the tests do. They get the one that it would find: the one that is running.
+if (found := shutil.which("python3")) and Path(found).read_bytes().startswith(b"#!"):
+    os.environ["PATH"] = f"{Path(sys.base_prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"
 
 
 @pytest.fixture(scope="session")

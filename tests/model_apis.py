@@ -1,11 +1,17 @@
-"""The program `python -m planforge.agents.api`, asked over its streams by a client that notes everything."""
+"""
+The program `python -m planforge.agents.api`, asked over its streams by a client that notes everything.
+
+It loads for seconds what asks models, so it is forked from a process that has done so, as it is once it has
+started itself again without its key. A test of that start says `fresh`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +27,9 @@ from acp.schema import (
     UsageUpdate,
     UserMessageChunk,
 )
+
+import standby
+from planforge.agents.api import keys
 
 KEY = "sk-a-key-that-nobody-may-see"
 PATIENCE = 180.0
@@ -50,6 +59,21 @@ def command(provider: str, server: str, *arguments: str) -> list[str]:
 def environment(provider: str, home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """What the program is started with: a key and a home."""
     return {"PATH": os.environ["PATH"], "HOME": str(home), KEYS[provider]: KEY} | dict(extra or {})
+
+
+LOADED = standby.Standby(
+    "planforge.agents.api.serving",
+    "planforge.agents.api.turns",
+    "anyio._backends._asyncio",
+    "genai_prices.data",
+    "openai.resources.chat",
+    "openai.resources.responses",
+    "pydantic_ai.models.anthropic",
+    "pydantic_ai.models.google",
+    "pydantic_ai.models.openai",
+    "pydantic_ai.providers.openai",
+    "pydantic_ai.providers.openai_compatible",
+)
 
 
 class Client:
@@ -107,35 +131,81 @@ class Program:
     """One process of the program, for as long as its context lasts."""
 
     def __init__(
-        self, argv: list[str], env: Mapping[str, str], cwd: Path, client: Client | None = None
+        self,
+        argv: list[str],
+        env: Mapping[str, str],
+        cwd: Path,
+        client: Client | None = None,
+        *,
+        fresh: bool = False,
     ) -> None:
         self._argv = argv
         self._env = env
+        self._fresh = fresh or not standby.POSSIBLE
         self.cwd = cwd
         self.client = client or Client()
         self.connection: ClientSideConnection
-        self.process: asyncio.subprocess.Process
         self.session = ""
 
     async def __aenter__(self) -> Program:
-        self.process = await asyncio.create_subprocess_exec(
-            *self._argv,
-            env=dict(self._env),
-            cwd=self.cwd,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=50 * 1024 * 1024,
+        ours, theirs = zip(*map(standby.pipe, range(2)), strict=True)
+        try:
+            self._process = await (self._started(theirs) if self._fresh else self._forked(theirs))
+        finally:
+            for number in theirs:
+                os.close(number)
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(limit=50 * 1024 * 1024)
+        said = os.fdopen(ours[1], "rb", 0)
+        self._hearing, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), said)
+        self._speaking, protocol = await loop.connect_write_pipe(
+            asyncio.streams.FlowControlMixin, os.fdopen(ours[0], "wb", 0)
         )
-        self.connection = acp.connect_to_agent(self.client, self.process.stdin, self.process.stdout)  # type: ignore[arg-type]
+        writer = asyncio.StreamWriter(self._speaking, protocol, None, loop)
+        self.connection = acp.connect_to_agent(self.client, writer, reader)  # type: ignore[arg-type]
         await self.connection.initialize(protocol_version=acp.PROTOCOL_VERSION)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
+        self._speaking.close()
         async with asyncio.timeout(PATIENCE):
-            await self.process.wait()
+            await self.ended()
         await self.connection.close()
+        self._hearing.close()
+
+    def terminate(self) -> None:
+        """Tell the process to end."""
+        self._process.send_signal(signal.SIGTERM)
+
+    async def ended(self) -> int:
+        """Its exit code, once it has one."""
+        process = self._process
+        return await (
+            asyncio.to_thread(process.wait) if isinstance(process, standby.Forked) else process.wait()
+        )
+
+    async def _started(self, streams: Sequence[int]) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *self._argv, env=dict(self._env), cwd=self.cwd, stdin=streams[0], stdout=streams[1]
+        )
+
+    async def _forked(self, streams: Sequence[int]) -> standby.Forked:
+        _, _, module, _, provider, *_ = self._argv
+        reading, writing = os.pipe()
+        os.write(writing, self._env[KEYS[provider]].encode())
+        os.close(writing)
+        try:
+            return await asyncio.to_thread(
+                LOADED.start,
+                module,
+                self._argv[3:],
+                cwd=self.cwd,
+                env=keys.harmless(self._env),
+                streams=(*streams, 2),
+                passed={keys.PIPE_VARIABLE: reading},
+            )
+        finally:
+            os.close(reading)
 
     async def begin(self, mode: str = "write", **meta: Any) -> None:
         """Begin a conversation."""

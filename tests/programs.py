@@ -1,4 +1,9 @@
-"""Runs the `planforge` command as a user would: a real process, from outside."""
+"""
+Runs the `planforge` command as a user would: a real process, from outside.
+
+`planforge` and `started` fork it from a process that stands by; `COMMAND` starts it from nothing, as a shell
+does.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+import standby
 
 
 class Told(NamedTuple):
@@ -28,6 +35,10 @@ counts_skipped = pytest.mark.skipif(
 
 COMMAND = [sys.executable, "-m", "planforge"]
 
+LOADED = standby.Standby(
+    "planforge.agents.acp.conversation", "planforge.app.compose", *standby.modules("planforge.interfaces.cli")
+)
+
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of the tests, with an identity for git and without colours."""
@@ -40,16 +51,25 @@ def planforge(
     *arguments: str, cwd: Path, extra: Mapping[str, str] | None = None, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """Run one command to its end."""
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=cwd,
-        env=environment(extra),
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    process = started(*arguments, cwd=cwd, extra=extra, told=True)
+    try:
+        said = process.communicate(stdin, 120)
+    except BaseException:
+        process.kill()
+        raise
+    return subprocess.CompletedProcess(process.args, process.returncode, *said)
+
+
+def started(
+    *arguments: str, cwd: Path, extra: Mapping[str, str] | None = None, told: bool = False, heard: bool = True
+) -> subprocess.Popen[str]:
+    """Start one command and do not wait for it, with pipes to tell it something and to hear what it says."""
+    env = environment(extra)
+    if standby.POSSIBLE and not any(name.startswith("PYTHON") for name in extra or {}):
+        return LOADED.open("planforge", arguments, cwd=cwd, env=env, told=told, heard=heard)
+    stdin, out = (subprocess.PIPE if wanted else subprocess.DEVNULL for wanted in (told, heard))
+    argv = [*COMMAND, *arguments]
+    return subprocess.Popen(argv, cwd=cwd, env=env, stdin=stdin, stdout=out, stderr=out, text=True)
 
 
 def python(code: str, *, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ from planforge.app import story
 from planforge.app.project import Project
 from planforge.kernel.events import Event
 from planforge.kernel.ledger import Ledger
-from programs import COMMAND, environment, planforge
+from programs import planforge, started
 from workshops import workshop
 
 Actions = list[dict[str, object]]
@@ -44,14 +44,7 @@ class Rehearsal(NamedTuple):
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start a command and do not wait for it."""
-        return subprocess.Popen(
-            [*COMMAND, *arguments],
-            cwd=self.root,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        return started(*arguments, cwd=self.root)
 
     @property
     def ledger(self) -> Ledger:
@@ -80,7 +73,7 @@ def rehearsal(place: Path, plans: int = 1) -> Rehearsal:
 def copied(original: Rehearsal, place: Path) -> Rehearsal:
     """The same at another place."""
     before = original.root.parent
-    shutil.copytree(before, place, dirs_exist_ok=True)
+    shutil.copytree(before, place, symlinks=True, dirs_exist_ok=True)  # homes of agents link to toolchains
     copy = Rehearsal(place / original.root.name, place / original.script.relative_to(before))
     settings = copy.root / "planforge.toml"
     settings.write_text(settings.read_text().replace(str(before), str(place)))

@@ -17,6 +17,10 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
     "GIT_COMMITTER_DATE": DATE,
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
+    # A commit starts another git to see whether there is anything to tidy up.
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "maintenance.auto",
+    "GIT_CONFIG_VALUE_0": "false",
     "LC_ALL": "C",
 }
 
@@ -34,8 +38,8 @@ def empty_repository(directory: Path, *, object_format: str = "sha1") -> Path:
     """A repository in `directory` on the branch `main`, with an identity and without a commit."""
     directory.mkdir(parents=True, exist_ok=True)
     git(directory, "init", "--quiet", "--initial-branch=main", f"--object-format={object_format}")
-    git(directory, "config", "user.name", NAME)
-    git(directory, "config", "user.email", EMAIL)
+    with (directory / ".git" / "config").open("a") as config:
+        config.write(f"[user]\n\tname = {NAME}\n\temail = {EMAIL}\n")
     return directory
 
 
@@ -44,7 +48,7 @@ def repository(
 ) -> Path:
     """A repository in `directory` whose first commit holds `files`."""
     empty_repository(directory, object_format=object_format)
-    commit(directory, files, "first")
+    _commit(directory, files, "first")
     return directory
 
 
@@ -58,10 +62,14 @@ def write(directory: Path, files: Mapping[str, str | bytes]) -> None:
 
 def commit(directory: Path, files: Mapping[str, str | bytes], message: str = "a change") -> str:
     """Write `files`, commit everything as the person would, and return the commit."""
+    _commit(directory, files, message)
+    return git(directory, "rev-parse", "HEAD")
+
+
+def _commit(directory: Path, files: Mapping[str, str | bytes], message: str) -> None:
     write(directory, files)
     git(directory, "add", "--all")
     git(directory, "commit", "--quiet", "--allow-empty", f"--message={message}")
-    return git(directory, "rev-parse", "HEAD")
 
 
 def trap(directory: Path) -> tuple[Path, Path]:

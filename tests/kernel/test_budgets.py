@@ -30,6 +30,7 @@ from planforge.kernel.budgets import (
 )
 from planforge.kernel.events import Amounts, BudgetReconciled, BudgetReserved, BudgetSet, BudgetSpent, Event
 from planforge.kernel.ledger import Ledger
+from tries import tries
 
 RUN, PLAN, STEP, ROLE = "run:run-001", "plan:plan-001", "step:plan-001/phase-1", "role:auditor"
 NOTHING = Amounts(tokens=0, money=0, seconds=0, attempts=0)
@@ -556,4 +557,4 @@ class Model(RuleBasedStateMachine):
 
 
 TestAnyHistory = Model.TestCase
-TestAnyHistory.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+TestAnyHistory.settings = settings(max_examples=tries(30), stateful_step_count=25, deadline=None)

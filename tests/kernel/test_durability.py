@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from pathlib import Path
@@ -10,8 +9,9 @@ from pathlib import Path
 from kernel.ledger_contract import started, tables
 from kernel.writers import acknowledged, writing
 from planforge.kernel.ledger import Ledger
+from tries import tries
 
-KILLS = int(os.environ.get("PLANFORGE_TEST_KILLS", "200"))
+KILLS = tries(200)
 
 LONGEST = 0.02
 """Seconds that a writer is left alive at most, from its start or from its first append."""

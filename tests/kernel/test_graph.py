@@ -49,9 +49,10 @@ from planforge.kernel.graph.queries import NextSteps, StepList, run_query
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.projections.revisions import WAITING, content_of
 from planforge.kernel.scores import score
+from tries import tries
 
 CHAIN = (step("a"), step("b", "a"), step("c", "b"))
-many = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+many = settings(max_examples=tries(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def ready(ledger: Ledger, plan: str = "plan-001") -> list[str]:

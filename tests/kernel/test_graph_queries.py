@@ -32,9 +32,10 @@ from planforge.kernel.graph import queries, routes
 from planforge.kernel.graph.queries import GraphQuery, QueryResult, parse_query, run_query
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.scores import score
+from tries import tries
 
 P = "plan-001"
-many = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+many = settings(max_examples=tries(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 Kind = TypeVar("Kind", bound=queries.Answer)
 

@@ -29,6 +29,7 @@ from planforge.kernel.handoff import HandoffSummary
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.payloads import encode
 from planforge.kernel.tokens import TokenState
+from tries import tries
 
 
 @pytest.fixture
@@ -143,7 +144,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
         yield opened
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150), deadline=None)
 @given(st.lists(happenings(), max_size=25), st.integers(0, 25))
 def test_whoever_goes_on_from_the_handoff_alone_is_told_what_one_who_saw_everything_is_told(
     many: Kernel, history: list[Event], cut: int

@@ -23,6 +23,7 @@ from planforge.kernel.events import LeaseGranted, LeasePassed
 from planforge.kernel.leases import Lease, Waiting
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.paths import overlap
+from tries import tries
 
 FILES = {
     "a": {"a", "a/x.py"},
@@ -358,4 +359,4 @@ class Leasing(RuleBasedStateMachine):
 
 
 TestLeasing = Leasing.TestCase
-TestLeasing.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestLeasing.settings = settings(max_examples=tries(100), stateful_step_count=30, deadline=None)

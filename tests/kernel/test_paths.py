@@ -24,6 +24,7 @@ from planforge.kernel.paths import (
     overlap,
     parents,
 )
+from tries import tries
 
 
 @pytest.mark.parametrize(
@@ -220,7 +221,7 @@ def written_names(pattern: str, other: str) -> Iterator[str]:
 
 
 @given(one=segments, other=segments)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=tries(400), deadline=None)
 def test_within_a_segment_overlap_is_what_going_through_all_names_finds(one: str, other: str) -> None:
     every = chain(SHORT_NAMES, written_names(one, other), written_names(other, one))
     assert overlap(one, other) is any(plainly(one, name) and plainly(other, name) for name in every)
@@ -233,7 +234,7 @@ patterns = trees.map("/".join).map(normalise)
 
 
 @given(one=patterns, other=patterns)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300), deadline=None)
 def test_across_segments_overlap_is_what_going_through_all_paths_finds(one: str, other: str) -> None:
     both = [path for path in SHORT_PATHS if plainly(one, path) and plainly(other, path)]
     assert overlap(one, other) is bool(both)
@@ -245,13 +246,13 @@ paths = any_path.filter(lambda path: not {".", ".."} & set(path.split("/")))
 
 
 @given(pattern=anything, path=paths)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=tries(500), deadline=None)
 def test_matches_is_what_the_definition_says(pattern: str, path: str) -> None:
     assert matches(pattern, path) is plainly(pattern, path)
 
 
 @given(one=anything, other=anything, path=paths)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=tries(500), deadline=None)
 def test_overlap_is_the_same_both_ways_and_never_misses_a_common_path(
     one: str, other: str, path: str
 ) -> None:
@@ -260,7 +261,7 @@ def test_overlap_is_the_same_both_ways_and_never_misses_a_common_path(
 
 
 @given(outer=anything, inner=anything | paths.map(normalise), path=paths)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=tries(500), deadline=None)
 def test_what_is_surely_covered_is_covered(outer: str, inner: str, path: str) -> None:
     if covers(outer, inner) and plainly(inner, path):
         assert plainly(outer, path)

@@ -8,6 +8,7 @@ only where there is something to explain or to do.
 from __future__ import annotations
 
 import atexit
+from _weakrefset import WeakSet  # `weakref` has it too, but takes longer to load
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
     from planforge.workspace.git import Git
 
 STATE = ".planforge"
+
+
+OPEN: WeakSet[Ledger] = WeakSet()
+"""The ledgers of projects; one that nobody has any more is gone, with its files."""
+
+
+@atexit.register
+def _stop_writing() -> None:
+    for ledger in list(OPEN):
+        ledger.stop_writing()
 
 
 class Project:
@@ -66,7 +77,7 @@ class Project:
     def ledger(self) -> Ledger:
         """The project's ledger, open; when the process ends, it is said where the ledger ended."""
         ledger = Ledger.open(self.state)
-        atexit.register(ledger.stop_writing)
+        OPEN.add(ledger)
         return ledger
 
     @cached_property

@@ -74,11 +74,12 @@ def program(
     provider: str = "anthropic",
     client: Client | None = None,
     extra: dict[str, str] | None = None,
+    fresh: bool = False,
 ) -> Program:
     home = root.parent / "home"
     home.mkdir(exist_ok=True)
     argv = command(provider, server.url, *arguments)
-    return Program(argv, environment(provider, home, extra), root, client)
+    return Program(argv, environment(provider, home, extra), root, client, fresh=fresh)
 
 
 def asked(server: ModelServer, before: int) -> Any:
@@ -92,7 +93,8 @@ def test_a_file_is_written_another_edited_a_command_run_and_the_usage_is_that_of
     before = len(server.requests)
 
     async def talk() -> tuple[Program, acp.PromptResponse]:
-        async with program(server, root, provider=provider) as it:
+        fresh = provider in ("google", "openai-compatible")  # the others are started by other tests
+        async with program(server, root, provider=provider, fresh=fresh) as it:
             await it.begin()
             return it, await it.ask("make the files")
 
@@ -277,9 +279,9 @@ def test_a_program_that_is_told_to_end_leaves_nothing(server: ModelServer, root:
             asking = asyncio.ensure_future(it.ask("wait long"))
             while not (root / "left").exists():
                 await asyncio.sleep(0.05)
-            it.process.terminate()
+            it.terminate()
             await asyncio.gather(asking, return_exceptions=True)
-            return await it.process.wait()
+            return await it.ended()
 
     assert asyncio.run(talk()) == 143
     assert not alive(root / "pid", root / "left")
@@ -298,7 +300,7 @@ def alive(*files: Path) -> list[str]:
 
 
 def test_no_key_is_seen_by_a_command_nor_by_looking_at_its_parent(server: ModelServer, root: Path) -> None:
-    it = program(server, root, extra={"GITHUB_TOKEN": "ghp_other", "PLAIN": "seen"})
+    it = program(server, root, extra={"GITHUB_TOKEN": "ghp_other", "PLAIN": "seen"}, fresh=True)
     talk_to(it, "show the environment")
     [(status, shown)] = it.client.ends
     assert status == "completed"
@@ -314,7 +316,8 @@ def test_no_key_is_seen_by_a_command_nor_by_looking_at_its_parent(server: ModelS
 def test_a_key_in_a_file_is_taken_and_gone(server: ModelServer, root: Path) -> None:
     file = root.parent / "key"
     file.write_text(f"{KEY}\n")
-    it = program(server, root, extra={"ANTHROPIC_API_KEY": "", "PLANFORGE_API_KEY_FILE": str(file)})
+    keys = {"ANTHROPIC_API_KEY": "", "PLANFORGE_API_KEY_FILE": str(file)}
+    it = program(server, root, extra=keys, fresh=True)
     talk_to(it, "show the environment")
     assert it.client.text == "Seen."
     assert not file.exists()

@@ -7,13 +7,14 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from planforge.kernel.ledger.storage import FORMAT
-from programs import COMMAND, Told, environment, planforge
+from programs import COMMAND, Told, environment, planforge, started
 from repositories import empty_repository, git, repository
 
 
@@ -242,12 +243,11 @@ def test_a_repository_without_a_commit_has_nothing_to_start_from(tmp_path: Path)
 
 def test_a_run_that_another_process_drives_is_locked(tmp_path: Path) -> None:
     root = tmp_path / "story"
-    driver = subprocess.Popen(
-        [*COMMAND, "demo", str(root), "--pace", "30"], env=environment(), stderr=subprocess.DEVNULL
-    )
+    driver = started("demo", str(root), "--pace", "30", cwd=tmp_path, heard=False)
     try:
         while not (root / ".planforge" / "rehearsal" / "journal.jsonl").exists():
             assert driver.poll() is None
+            time.sleep(0.01)
         process = planforge("resume", "run-001", cwd=root)
         assert process.returncode == 7
         assert f"process {driver.pid}" in process.stderr

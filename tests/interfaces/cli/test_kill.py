@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from programs import COMMAND, Told, environment, planforge
+from programs import COMMAND, Told, environment, planforge, started
 from repositories import git
 
 POINTS = 10
@@ -39,18 +38,13 @@ def events_in(ledger: Path) -> int:
 
 def play_and_kill(place: Path, *, at: int) -> None:
     """Start the demo in `place` and kill it once it has recorded `at` events."""
-    process = subprocess.Popen(
-        [*COMMAND, "demo", str(place), "--pace", "0.05"],
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    process = started("demo", str(place), "--pace", "0.05", cwd=place.parent, heard=False)
     deadline = time.monotonic() + 60
     while events_in(place / ".planforge" / "ledger.db") < at:
         assert process.poll() is None, "the demo ended before it could be killed"
         assert time.monotonic() < deadline
-    os.kill(process.pid, signal.SIGKILL)
+        time.sleep(0.01)
+    process.kill()
     assert process.wait() == -signal.SIGKILL
 
 
@@ -122,6 +116,7 @@ def test_a_demo_that_is_told_to_stop_says_how_to_go_on(
     )
     while not (root / ".planforge" / "rehearsal" / "journal.jsonl").exists():
         assert process.poll() is None
+        time.sleep(0.01)
     process.send_signal(request_to_stop)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planforge.app import story
-from programs import COMMAND, document, environment, planforge
+from programs import document, planforge, started
+from rehearsals import Rehearsal, copied
 from repositories import commit, git, repository, write
 from workshops import workshop
 
@@ -31,17 +32,25 @@ def rewrite(place: Path, *changes: tuple[str, list[dict[str, object]]]) -> None:
     path.write_text(json.dumps({"name": "changed", "scenes": [*new, *found]}))
 
 
-def forged(place: Path) -> Path:
+@pytest.fixture(scope="module")
+def forged_once(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
+    place = tmp_path_factory.mktemp("forged")
     root = workshop(place)
     process = planforge("forge", story.REQUEST, cwd=root)
     assert process.returncode == 0, process.stderr
-    return root
+    return Rehearsal(root, place / "rehearsal" / "script.json")
 
 
-def approved(place: Path) -> Path:
-    root = forged(place)
-    assert planforge("plan", "approve", "1", cwd=root).returncode == 0
-    return root
+@pytest.fixture
+def forged(forged_once: Rehearsal, tmp_path: Path) -> Path:
+    """A project with a plan that nobody has approved."""
+    return copied(forged_once, tmp_path).root
+
+
+@pytest.fixture
+def approved(one_plan: Rehearsal, tmp_path: Path) -> Path:
+    """A project with an approved plan."""
+    return copied(one_plan, tmp_path).root
 
 
 def test_a_request_becomes_landed_code_step_by_step(tmp_path: Path) -> None:
@@ -80,48 +89,43 @@ def test_a_request_becomes_landed_code_step_by_step(tmp_path: Path) -> None:
     assert (root / "wordcount" / "frequency.py").exists()
 
 
-def test_a_plan_that_nobody_approved_is_refused_by_its_gate(tmp_path: Path) -> None:
-    root = forged(tmp_path)
-    events = document("status", cwd=root)["events"]
-    process = planforge("plan", "run", "1", cwd=root)
+def test_a_plan_that_nobody_approved_is_refused_by_its_gate(forged: Path) -> None:
+    events = document("status", cwd=forged)["events"]
+    process = planforge("plan", "run", "1", cwd=forged)
     assert process.returncode == 5
     assert "not approved" in process.stderr
     assert "planforge plan approve plan-001" in process.stderr
-    assert document("status", cwd=root)["events"] == events
+    assert document("status", cwd=forged)["events"] == events
 
 
-def test_an_edit_voids_the_approval(tmp_path: Path) -> None:
-    root = approved(tmp_path)
-    (root / PLAN).write_text((root / PLAN).read_text().replace("alphabetical", "reverse"))
-    assert document("plan", "show", "1", cwd=root)["approved_by"] == ""
-    assert document("plan", "show", "1", cwd=root)["edited"]
-    assert planforge("plan", "run", "1", cwd=root).returncode == 5
-    assert planforge("plan", "approve", "1", cwd=root).returncode == 0
-    assert planforge("plan", "run", "1", cwd=root).returncode == 0
+def test_an_edit_voids_the_approval(approved: Path) -> None:
+    (approved / PLAN).write_text((approved / PLAN).read_text().replace("alphabetical", "reverse"))
+    assert document("plan", "show", "1", cwd=approved)["approved_by"] == ""
+    assert document("plan", "show", "1", cwd=approved)["edited"]
+    assert planforge("plan", "run", "1", cwd=approved).returncode == 5
+    assert planforge("plan", "approve", "1", cwd=approved).returncode == 0
+    assert planforge("plan", "run", "1", cwd=approved).returncode == 0
 
 
-def test_an_approval_is_good_for_one_run(tmp_path: Path) -> None:
-    root = approved(tmp_path)
-    assert planforge("plan", "run", "1", cwd=root).returncode == 0
-    process = planforge("plan", "run", "1", cwd=root)
+def test_an_approval_is_good_for_one_run(approved: Path) -> None:
+    assert planforge("plan", "run", "1", cwd=approved).returncode == 0
+    process = planforge("plan", "run", "1", cwd=approved)
     assert process.returncode == 5
 
 
-def test_an_edit_that_breaks_the_plan_cannot_be_approved(tmp_path: Path) -> None:
-    root = forged(tmp_path)
-    (root / PLAN).write_text((root / PLAN).read_text().replace("## Testing", "## Tasting"))
-    process = planforge("plan", "approve", "1", cwd=root)
+def test_an_edit_that_breaks_the_plan_cannot_be_approved(forged: Path) -> None:
+    (forged / PLAN).write_text((forged / PLAN).read_text().replace("## Testing", "## Tasting"))
+    process = planforge("plan", "approve", "1", cwd=forged)
     assert process.returncode == 5
     assert "Testing" in process.stderr
 
 
-def test_a_plan_file_that_was_removed_can_be_had_again(tmp_path: Path) -> None:
-    root = forged(tmp_path)
-    (root / PLAN).unlink()
-    process = planforge("plan", "show", "1", cwd=root)
+def test_a_plan_file_that_was_removed_can_be_had_again(forged: Path) -> None:
+    (forged / PLAN).unlink()
+    process = planforge("plan", "show", "1", cwd=forged)
     assert process.returncode == 3
     assert "--recorded" in process.stderr
-    assert "# Plan: Common words" in planforge("plan", "show", "1", "--recorded", cwd=root).stdout
+    assert "# Plan: Common words" in planforge("plan", "show", "1", "--recorded", cwd=forged).stdout
 
 
 def test_a_forge_that_stays_blocked_needs_a_person(tmp_path: Path) -> None:
@@ -148,32 +152,32 @@ def test_a_drafter_that_never_gives_a_plan_waits_for_a_person_and_leaves_nothing
     assert document("status", cwd=root)["next"] == ['planforge forge "what you want"']
 
 
-def test_an_agent_that_keeps_lying_lands_nothing_and_the_exit_code_says_so(tmp_path: Path) -> None:
-    root = approved(tmp_path)
+def test_an_agent_that_keeps_lying_lands_nothing_and_the_exit_code_says_so(
+    approved: Path, tmp_path: Path
+) -> None:
     lie: list[dict[str, object]] = [
         {"write": {"path": "wordcount/frequency.py", "text": story.WRONG_FREQUENCY}},
         {"write": {"path": "tests/test_frequency.py", "text": story.FREQUENCY_TEST}},
         {"say": story.LIE},
     ]
     rewrite(tmp_path, ("Step: phase-1", lie))
-    process = planforge("plan", "run", "1", "--json", cwd=root)
+    process = planforge("plan", "run", "1", "--json", cwd=approved)
     assert process.returncode == 1
     report = json.loads(process.stdout)
     assert report["status"] == "failed"
     assert [attempt["evidence"][0]["outcome"] for attempt in report["phases"][0]["attempts"]] == ["fail"] * 3
-    assert git(root, "rev-list", "--count", f"HEAD..{report['branch']}") == "0"
-    assert len(git(root, "for-each-ref", "refs/planforge/archive/").splitlines()) == 3
-    assert document("plan", "list", cwd=root)[0]["status"] == "REVIEW"
+    assert git(approved, "rev-list", "--count", f"HEAD..{report['branch']}") == "0"
+    assert len(git(approved, "for-each-ref", "refs/planforge/archive/").splitlines()) == 3
+    assert document("plan", "list", cwd=approved)[0]["status"] == "REVIEW"
 
 
-def test_a_second_run_keeps_what_the_first_one_landed(tmp_path: Path) -> None:
-    root = approved(tmp_path)
+def test_a_second_run_keeps_what_the_first_one_landed(approved: Path, tmp_path: Path) -> None:
     original = (tmp_path / "rehearsal" / "script.json").read_text()
     rewrite(tmp_path, ("Step: phase-2", [{"say": "I could not do it."}]))
-    assert planforge("plan", "run", "1", cwd=root).returncode == 1
+    assert planforge("plan", "run", "1", cwd=approved).returncode == 1
     (tmp_path / "rehearsal" / "script.json").write_text(original)
-    assert planforge("plan", "approve", "1", cwd=root).returncode == 0
-    process = planforge("plan", "run", "1", "--json", cwd=root)
+    assert planforge("plan", "approve", "1", cwd=approved).returncode == 0
+    process = planforge("plan", "run", "1", "--json", cwd=approved)
     assert process.returncode == 0, process.stderr
     report = json.loads(process.stdout)
     assert [(step["status"], len(step["attempts"])) for step in report["phases"]] == [
@@ -182,7 +186,7 @@ def test_a_second_run_keeps_what_the_first_one_landed(tmp_path: Path) -> None:
         ("done", 0),
     ]
     steps = git(
-        root,
+        approved,
         "log",
         "--format=%(trailers:key=Planforge-Step,valueonly,separator=)",
         f"HEAD..{report['branch']}",
@@ -269,8 +273,8 @@ def test_a_plan_that_a_person_edits_while_it_is_forged_is_left_as_they_wrote_it(
     assert (root / PLAN).read_text().endswith("\nmine\n")
 
 
-def test_what_a_killed_agent_left_is_kept_and_the_next_one_starts_clean(tmp_path: Path) -> None:
-    root, half = killed_at_half(tmp_path)
+def test_what_a_killed_agent_left_is_kept_and_the_next_one_starts_clean(approved: Path) -> None:
+    root, half = approved, killed_at_half(approved)
     process = planforge("resume", "--json", cwd=root)
     assert process.returncode == 0, process.stderr
     report = json.loads(process.stdout)
@@ -284,25 +288,24 @@ def test_what_a_killed_agent_left_is_kept_and_the_next_one_starts_clean(tmp_path
     assert not half.exists()
 
 
-def killed_at_half(place: Path) -> tuple[Path, Path]:
-    """A plan run that was killed while its first agent had written half of its work."""
-    root = approved(place)
+def killed_at_half(root: Path) -> Path:
+    """What the first agent had written of its work when the run of the plan was killed."""
+    place = root.parent
     original = (place / "rehearsal" / "script.json").read_text()
     rewrite(place, ("Role: developer", [{"write": {"path": "half.txt", "text": "half"}}, {"hang": True}]))
-    driver = subprocess.Popen(
-        [*COMMAND, "plan", "run", "1"], cwd=root, env=environment(), stderr=subprocess.DEVNULL
-    )
+    driver = started("plan", "run", "1", cwd=root, heard=False)
     half = root / ".planforge" / "worktrees" / "run-002" / "phase-1-1" / "half.txt"
     while not half.exists():
         assert driver.poll() is None
+        time.sleep(0.01)
     driver.kill()
     driver.wait()
     (place / "rehearsal" / "script.json").write_text(original)
-    return root, half
+    return half
 
 
-def test_an_interrupted_run_can_be_cancelled_with_a_reason_and_the_plan_goes_on(tmp_path: Path) -> None:
-    root, half = killed_at_half(tmp_path)
+def test_an_interrupted_run_can_be_cancelled_with_a_reason_and_the_plan_goes_on(approved: Path) -> None:
+    root, half = approved, killed_at_half(approved)
     refused = planforge("plan", "run", "1", cwd=root)
     assert refused.returncode == 5
     assert "planforge resume run-002" in refused.stderr
@@ -322,13 +325,8 @@ def test_an_interrupted_run_can_be_cancelled_with_a_reason_and_the_plan_goes_on(
 
 def test_forges_that_start_at_the_same_time_get_plans_of_their_own(tmp_path: Path) -> None:
     root = workshop(tmp_path)
-    started = [
-        subprocess.Popen(
-            [*COMMAND, "forge", story.REQUEST], cwd=root, env=environment(), stderr=subprocess.DEVNULL
-        )
-        for _ in range(3)
-    ]
-    assert [process.wait(timeout=100) for process in started] == [0, 0, 0]
+    forges = [started("forge", story.REQUEST, cwd=root, heard=False) for _ in range(3)]
+    assert [process.wait(timeout=100) for process in forges] == [0, 0, 0]
     assert [row["plan"] for row in document("plan", "list", cwd=root)] == ["plan-001", "plan-002", "plan-003"]
     assert len(list((root / "docs" / "plans").glob("plan-00[123]-*.md"))) == 3
     assert [run["status"] for run in document("status", cwd=root)["runs"]] == ["done"] * 3
@@ -356,21 +354,19 @@ def without_check(root: Path) -> None:
     (root / "planforge.toml").write_text(agents)
 
 
-def test_without_a_check_in_the_settings_the_tests_of_the_checkout_are_found(tmp_path: Path) -> None:
-    root = approved(tmp_path)
-    without_check(root)
-    process = planforge("plan", "run", "1", "--json", cwd=root)
+def test_without_a_check_in_the_settings_the_tests_of_the_checkout_are_found(approved: Path) -> None:
+    without_check(approved)
+    process = planforge("plan", "run", "1", "--json", cwd=approved)
     assert process.returncode == 0, process.stderr
     evidence = json.loads(process.stdout)["phases"][0]["attempts"][0]["evidence"][0]
     assert (evidence["outcome"], evidence["reason"]) == ("fail", "2 of 6 tests failed")
 
 
-def test_without_tests_in_the_checkout_nothing_can_land(tmp_path: Path) -> None:
-    root = approved(tmp_path)
-    without_check(root)
-    shutil.rmtree(root / "tests")
-    commit(root, {}, "no tests")
-    process = planforge("plan", "run", "1", "--json", cwd=root)
+def test_without_tests_in_the_checkout_nothing_can_land(approved: Path) -> None:
+    without_check(approved)
+    shutil.rmtree(approved / "tests")
+    commit(approved, {}, "no tests")
+    process = planforge("plan", "run", "1", "--json", cwd=approved)
     assert process.returncode == 1
     attempt = json.loads(process.stdout)["phases"][0]["attempts"][0]
     assert attempt["evidence"][0]["outcome"] == "cannot_tell"
@@ -402,15 +398,14 @@ def test_init_finds_the_tests_and_leaves_settings_that_are_there(
 
 
 def test_an_unconfined_run_that_nobody_asked_for_is_refused_before_the_approval_is_used(
-    tmp_path: Path,
+    approved: Path,
 ) -> None:
-    root = approved(tmp_path)
-    settings = root / "planforge.toml"
+    settings = approved / "planforge.toml"
     confined = settings.read_text()
     settings.write_text(confined + '\n[sandbox]\nlevel = "none"\n')
-    refused = planforge("plan", "run", "1", cwd=root)
+    refused = planforge("plan", "run", "1", cwd=approved)
     assert refused.returncode != 0
     assert "unconfined = true" in refused.stderr
-    assert [row["flow"] for row in document("status", cwd=root)["runs"]] == ["forge"]
+    assert [row["flow"] for row in document("status", cwd=approved)["runs"]] == ["forge"]
     settings.write_text(confined)
-    assert planforge("plan", "run", "1", cwd=root).returncode == 0
+    assert planforge("plan", "run", "1", cwd=approved).returncode == 0

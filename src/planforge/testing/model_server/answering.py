@@ -194,7 +194,9 @@ class Answering(BaseHTTPRequestHandler):
 
     def _is_alone(self) -> bool:
         connection: socket.socket = self.connection
-        if not select.select([connection], [], [], 0)[0]:
+        poll = select.poll()  # which, unlike `select`, does not mind how many files are open
+        poll.register(connection, select.POLLIN)
+        if not poll.poll(0):
             return False
         try:
             return not connection.recv(1, socket.MSG_PEEK)
