@@ -89,6 +89,10 @@ class World:
         """What steps did that are told of, if they are asked for."""
         self.says_to_person: list[str] = []
         """What a person answers, in turn; then the first of the options."""
+        self.documents: dict[str, str] = {}
+        """The documents of a task, by name."""
+        self.fields: dict[str, str | None] = {"task.status": "draft"}
+        """What records say."""
         self.full = 0
         """How many answers of developers are cut off because their context is full."""
 
@@ -223,8 +227,21 @@ class World:
         return effects.Landing(landed=True, tip=self.tip)
 
     def on_AskHuman(self, effect: effects.AskHuman) -> object:  # noqa: N802
-        answer = self.says_to_person.pop(0) if self.says_to_person else effect.options[0]
+        answer = self.says_to_person.pop(0) if self.says_to_person else effect.answers[0].name
         return effects.Reply(answer=answer, actor="ada")
+
+    def on_WriteDocument(self, effect: effects.WriteDocument) -> object:  # noqa: N802
+        self.documents[effect.name] = effect.text
+        return effects.DocumentText(text=effect.text, object=f"object of {effect.text}")
+
+    def on_ReadDocument(self, effect: effects.ReadDocument) -> object:  # noqa: N802
+        text = self.documents.get(effect.name, "")
+        return effects.DocumentText(text=text, object=f"object of {text}" if text else "")
+
+    def on_ReadFacts(self, effect: effects.ReadFacts) -> object:  # noqa: N802
+        sizes = {path: len(self.documents.get(path.rpartition("/")[2], "")) for path in effect.paths}
+        fields = {name: self.fields[name] for name in effect.fields if name in self.fields}
+        return effects.FoundFacts(sizes={path: size for path, size in sizes.items() if size}, fields=fields)
 
     def on_MakeSample(self, effect: Effect[Any]) -> object:  # noqa: N802
         del effect

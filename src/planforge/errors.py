@@ -14,6 +14,7 @@ Everything Planforge can say no with, and the exit code each no has.
     │   └── AgentUnauthenticated          it wants its person to log in
     ├── RefusedByGate                  5  a gate is closed: no approval, or it was voided
     │   ├── StepBlocked                   the step waits for something, each thing named
+    │   ├── StaleView                     a decision twice, too late, or about what is not there any more
     │   ├── StaleFence                    the lease of a change is not, or no longer, its holder's
     │   └── Unleased                      a change to a path that no lease of its holder covers
     ├── NeedsPerson                    6  a person must decide first
@@ -114,6 +115,15 @@ class RefusedByGate(PlanforgeError):
 
 class StepBlocked(RefusedByGate):
     """The step cannot start yet."""
+
+
+class StaleView(RefusedByGate):
+    """A person decided what is decided, gone, or not what they looked at; what is so now is said."""
+
+    def __init__(self, message: str, hint: str | None = None, *, current: object = None) -> None:
+        super().__init__(message, hint)
+        self.current = current
+        """What is so now, for programs."""
 
 
 class StaleFence(RefusedByGate):

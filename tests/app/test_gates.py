@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from planforge.app import gates
+from planforge.app import deciders, gates
 from planforge.app.gates import GateRow
 from planforge.app.project import Project
 from planforge.errors import GitFailed, InvalidInput, NeedsPerson, NotFound, RefusedByGate
@@ -320,15 +320,15 @@ def test_an_agent_that_worked_on_another_plan_is_an_agent_here_if_it_is_known(pr
 
 
 def test_somebody_at_a_terminal_is_who_git_says(project: Project) -> None:
-    assert gates.person(project, None, terminal=True, environment={}) == f"{NAME} <{EMAIL}>"
-    assert gates.person(project, " Ada ", terminal=False, environment={}) == "Ada"
+    assert deciders.person(project, None, terminal=True, environment={}) == f"{NAME} <{EMAIL}>"
+    assert deciders.person(project, " Ada ", terminal=False, environment={}) == "Ada"
 
 
 def test_without_a_terminal_it_has_to_be_said_who_decides(project: Project) -> None:
     with pytest.raises(NeedsPerson, match="no terminal"):
-        gates.person(project, None, terminal=False, environment={})
+        deciders.person(project, None, terminal=False, environment={})
     with pytest.raises(InvalidInput, match="names nobody"):
-        gates.person(project, "  ", terminal=False, environment={})
+        deciders.person(project, "  ", terminal=False, environment={})
 
 
 def test_somebody_whom_git_does_not_know_says_who_they_are(
@@ -339,23 +339,23 @@ def test_somebody_whom_git_does_not_know_says_who_they_are(
     git(project.root, "config", "--unset", "user.name")
     if project.git.identity()[0] == "Planforge":  # no setting of the machine's either
         with pytest.raises(InvalidInput, match="git does not know who you are"):
-            gates.person(project, None, terminal=True, environment={})
+            deciders.person(project, None, terminal=True, environment={})
 
 
 def test_a_process_that_planforge_started_decides_nothing(project: Project) -> None:
     for given in ("Ada", None):
         with pytest.raises(RefusedByGate, match="started by Planforge"):
-            gates.person(project, given, terminal=True, environment={COOKIE: "abc"})
+            deciders.person(project, given, terminal=True, environment={COOKIE: "abc"})
 
 
 ASK = """
 import sys
 from pathlib import Path
-from planforge.app import gates
+from planforge.app import deciders, gates
 from planforge.app.project import Project
 from planforge.errors import RefusedByGate
 try:
-    print(gates.person(Project(Path(sys.argv[1])), "Ada", terminal=False, environment={}))
+    print(deciders.person(Project(Path(sys.argv[1])), "Ada", terminal=False, environment={}))
 except RefusedByGate as error:
     print(error.message)
 """

@@ -146,6 +146,79 @@ STORY: tuple[tuple[str, Event], ...] = (
         ),
     ),
     (
+        "task-001",
+        events.TaskOpened(
+            task="task-001",
+            title="Rate limits",
+            request="Stop floods",
+            pipeline="default",
+            path="docs/tasks/task-001-rate-limits",
+        ),
+    ),
+    (
+        "run-004",
+        events.StageStarted(
+            task="task-001",
+            stage="review-plan",
+            iteration=1,
+            role="reviewer",
+            name="task-001:reviewer:review-plan:1",
+            tier="heavy",
+        ),
+    ),
+    (
+        "run-004",
+        events.FrictionNoted(
+            task="task-001",
+            workflow="pipeline",
+            persona="reviewer",
+            issue="skill_stale",
+            stage="review-plan",
+            iteration=1,
+            skill="reviewing-changes",
+            detail="names a file that is gone",
+            agent="claude",
+            model="opus",
+        ),
+    ),
+    (
+        "run-004",
+        events.StageEnded(
+            task="task-001",
+            stage="review-plan",
+            iteration=1,
+            role="reviewer",
+            name="task-001:reviewer:review-plan:1",
+            outcome="revision",
+            reason="it says `revision required`",
+            verdict="revision",
+            judged="a" * 64,
+            document="PLAN_REVIEW.md",
+            object="b" * 64,
+            findings=(events.RecordedFinding(severity="blocking", title="no clock", location="Changes"),),
+            agent="claude",
+            model="opus",
+            tokens=1200,
+        ),
+    ),
+    (
+        "run-004",
+        events.TaskMoved(
+            task="task-001", event="escalate", status="escalated", reason="max iterations reached"
+        ),
+    ),
+    (
+        "run-004",
+        events.TaskEnded(
+            task="task-001",
+            run="run-004",
+            succeeded=False,
+            reason="max iterations reached",
+            stage="review-plan",
+            document="docs/tasks/task-001-rate-limits/PLAN_REVIEW.md",
+        ),
+    ),
+    (
         "agents",
         events.AgentSwitched(
             run="run-001",
@@ -288,6 +361,10 @@ STORY: tuple[tuple[str, Event], ...] = (
         ),
     ),
     (
+        "plan-002",
+        events.PlanMoved(plan="plan-002", by="cancel", status="CANCELLED", actor="A", reason="not needed"),
+    ),
+    (
         "plan-001",
         events.PlanRescoped(
             plan="plan-001",
@@ -332,6 +409,29 @@ STORY: tuple[tuple[str, Event], ...] = (
             approved=True,
             actor="A <a@b.c>",
             reason="läuft",
+            number=1,
+        ),
+    ),
+    (
+        "plan-001",
+        events.QuestionAsked(
+            number=1,
+            run="run-002",
+            effect="/7",
+            subject="plan-001",
+            text="ask again?",
+            choices=(
+                events.Choice(name="ask again", cost="two calls", consequence="it goes on"),
+                events.Choice(name="give up"),
+            ),
+            content="7ree",
+            hash="8" * 64,
+        ),
+    ),
+    (
+        "plan-001",
+        events.QuestionAnswered(
+            number=1, run="run-002", hash="8" * 64, answer="ask again", actor="A <a@b.c>", reason="ja, bitte"
         ),
     ),
     (

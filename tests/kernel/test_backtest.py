@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernel.recordings import RUN, Said, Say, begin, choir, ending, fact, record, talk
-from planforge.errors import GitFailed
+from kernel.recordings import RUN, Said, Say, begin, choir, ending, fact, record, replayed, talk
+from planforge.errors import CannotPerform, GitFailed, RefusedByGate
 from planforge.kernel import effects
 from planforge.kernel.effects import Effect, Flow, Note, Together
 from planforge.kernel.events import EffectCompleted, EffectIntended, Event, RunEnded
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.objects import address
 from planforge.kernel.payloads import encode, pack
-from planforge.kernel.replay.backtest import TOLD_BY_THE_BRANCH, Backtest, backtest, cost_of
+from planforge.kernel.replay.backtest import TOLD_BY_THE_BRANCH, Backtest, End, backtest, cost_of
 from planforge.kernel.replay.tape import Tape
 
 BRANCH = "planforge/plan-001"
@@ -180,24 +180,113 @@ def test_where_a_branch_points_follows_from_what_landed_in_the_telling(ledger: L
     assert found.assumptions == (TOLD_BY_THE_BRANCH,)
 
 
-def test_steps_that_ran_at_once_landed_in_the_order_of_the_recording(ledger: Ledger) -> None:
-    async def land(commit: str, expected: str) -> bool:
-        return (await landing(commit, expected)).landed
+async def lander(name: str, expected: str) -> bool:
+    """Work on something, then land it."""
+    await Say(words=name)
+    return (await landing(f"c{name}", expected)).landed
 
-    async def both() -> str:
-        await Together({"a": land("ca", "cb"), "b": land("cb", "base")})
-        await Note(fact("parted"))
-        return (await effects.OpenBranch(branch=BRANCH, commit="base")).commit
+
+async def both(limit: int | None = None, *, expected: str = "cb") -> str:
+    """Two that land at once, and where the branch is then."""
+    landed = await Together({"a": lander("a", expected), "b": lander("b", "base")}, limit)
+    await Note(fact("parted"))
+    tip = (await effects.OpenBranch(branch=BRANCH, commit="base")).commit
+    return f"{landed['a']} {landed['b']} {tip}"
+
+
+def at_once(ledger: Ledger) -> None:
+    """Both were at work before either landed, and the second one landed first."""
+    by_hand(
+        ledger,
+        ("/0/a/0", Say(words="a"), Said(words="A")),
+        ("/0/b/0", Say(words="b"), Said(words="B")),
+        ("/0/b/1", landing("cb", "base"), effects.Landing(landed=True, tip="cb")),
+        ("/0/a/1", landing("ca", "cb"), effects.Landing(landed=True, tip="ca")),
+        together="/0",
+    )
+
+
+def one_by_one(ledger: Ledger) -> None:
+    """The second one began when the first one had landed."""
+    by_hand(
+        ledger,
+        ("/0/a/0", Say(words="a"), Said(words="A")),
+        ("/0/a/1", landing("ca", "base"), effects.Landing(landed=True, tip="ca")),
+        ("/0/b/0", Say(words="b"), Said(words="B")),
+        ("/0/b/1", landing("cb", "base"), effects.Landing(landed=False, tip="ca")),
+        together="/0",
+    )
+
+
+def test_steps_that_ran_at_once_landed_in_the_order_of_the_recording(ledger: Ledger) -> None:
+    at_once(ledger)
+    found = told(ledger, both())
+    assert found.end is not None
+    assert found.end.reason == "True True ca"
+
+
+def test_where_fewer_may_go_at_once_the_first_one_lands_first_whatever_is_on_record(ledger: Ledger) -> None:
+    at_once(ledger)
+    found = told(ledger, both(1))
+    assert found.parted is not None
+    assert found.parted.problem == "`/0/a/1` lands in another order than is on record"
+    # Nothing is known of where the branch began, so what was answered in another order is no answer.
+    assert found.unanswered == ("/0/a/1",)
+
+
+def test_where_more_may_go_at_once_it_is_not_known_who_lands_first(ledger: Ledger) -> None:
+    one_by_one(ledger)
+    alone = told(ledger, both(1, expected="base"))
+    assert alone.end is not None
+    assert alone.end.reason == "True False ca"
+    found = told(ledger, both(2, expected="base"))
+    assert found.unanswered == ("/0/a/1", "/0/b/1")
+    assert found.stopped == (
+        "recording ends here: it is not on record which of the steps at work lands first at `/0/a/1`, "
+        "and at 1 other place"
+    )
+
+
+def test_one_that_would_have_gone_on_might_have_landed_before_the_others(ledger: Ledger) -> None:
+    async def longer() -> bool:
+        await Say(words="a")
+        await Say(words="nobody was asked this")
+        return (await landing("ca", "base")).landed
+
+    async def flow() -> str:
+        await effects.OpenBranch(branch=BRANCH, commit="base")
+        return str(await Together({"a": longer(), "b": lander("b", "base")}))
 
     by_hand(
         ledger,
-        ("/0/b/0", landing("cb", "base"), effects.Landing(landed=True, tip="cb")),
-        ("/0/a/0", landing("ca", "cb"), effects.Landing(landed=True, tip="ca")),
-        together="/0",
+        ("/0", *opened("base")),
+        ("/1/a/0", Say(words="a"), Said(words="A")),
+        ("/1/b/0", Say(words="b"), Said(words="B")),
+        ("/1/a/1", Say(words="short"), Said(words="S")),
+        ("/1/b/1", landing("cb", "base"), effects.Landing(landed=True, tip="cb")),
+        together="/1",
     )
-    found = told(ledger, both())
-    assert found.end is not None
-    assert found.end.reason == "ca"
+    assert told(ledger, flow()).unanswered == ("/1/a/1", "/1/b/1")
+
+
+def test_a_flow_that_gives_up_by_itself_ends_as_the_run_would(ledger: Ledger) -> None:
+    async def gives_up(limit: int) -> str:
+        for number in range(limit):
+            await Say(words=f"n{number}")
+        raise CannotPerform(f"{limit} are enough")
+
+    record(ledger, gives_up(2))
+    found = told(ledger, gives_up(1))
+    assert found.end == End(succeeded=False, reason="1 are enough", exit_code=1)
+    assert told(ledger, gives_up(2)).parted is None
+    assert replayed(ledger, gives_up(2)).agrees
+
+
+def test_what_a_gate_refused_then_is_refused_again(ledger: Ledger) -> None:
+    record(ledger, until(2), answer=lambda words: RefusedByGate("no entry") if words == "n1" else None)
+    found = told(ledger, until(3))
+    assert (found.end, found.unanswered) == (found.recorded_end, ())
+    assert told(ledger, until(1)).end == End(succeeded=True, reason="N0", exit_code=0)
 
 
 def test_a_plan_that_is_read_more_often_than_recorded_is_assumed_to_stay(ledger: Ledger) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from planforge.rules.findings import Finding, Severity, worst
+from planforge.rules.findings import Evidence, Finding, Severity, evidence_in, worst
 
 
 def finding(severity: Severity) -> Finding:
@@ -52,3 +52,30 @@ def test_the_worst_of_several_findings_is_found_wherever_it_stands() -> None:
 
 def test_nothing_found_has_no_worst() -> None:
     assert worst([]) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "detail", "location", "evidence"),
+    [
+        ("", "", "", Evidence.CLAIMED),
+        ("", "it is slow", "## Changes", Evidence.CLAIMED),
+        ("none", "it prints\n$ make\nexit code 2", "src/a.py:3", Evidence.CLAIMED),  # it says so itself
+        ("", "", "src/a.py", Evidence.LOCATED),
+        ("", "", "a.py:3:1", Evidence.LOCATED),
+        ("", "", "Makefile", Evidence.CLAIMED),
+        ("", "`foo` is slow", "src/a.py", Evidence.LOCATED),
+        ("", "the plan says “no tests needed”", "", Evidence.QUOTED),
+        ("", 'the plan says "no tests are needed"', "", Evidence.QUOTED),
+        ("", "see:\n```\nx = 1\n```", "", Evidence.QUOTED),
+        ("", "> no tests", "src/a.py", Evidence.QUOTED),
+        ("x = open(path)", "", "", Evidence.QUOTED),
+        ("quote", "", "", Evidence.QUOTED),
+        ("", "$ pytest\n1 failed", "", Evidence.EXECUTED),
+        ("pytest exited with code 1", "", "", Evidence.EXECUTED),
+        ("Executed", "", "", Evidence.EXECUTED),
+    ],
+)
+def test_what_shows_a_finding_is_told_by_what_is_given_for_it(
+    said: str, detail: str, location: str, evidence: Evidence
+) -> None:
+    assert evidence_in(said, detail, location) is evidence

@@ -26,7 +26,7 @@ def tree_of(directory: Path, tracked: frozenset[bytes] = frozenset()) -> str:
 
 
 def _tree(directory: bytes, prefix: bytes, tracked: frozenset[bytes], *, inside: bool) -> bytes | None:
-    """The tree of a directory; None if nothing is in it. `inside` a repository without our rules they do not count."""
+    """The tree of a directory; None if nothing is in it. `inside` a repository without rules none count."""
     entries = []
     for item in os.scandir(directory):
         name, mode = item.name, item.stat(follow_symlinks=False).st_mode

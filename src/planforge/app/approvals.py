@@ -1,83 +1,172 @@
 """
-A person's yes, bound to exact content and good for one run.
+A person's yes to a plan, bound to exact content and good for one run.
 
 Approvals live in the plan's stream. Any edit of the plan changes its content hash,
 so an approval of what it said before opens nothing; a run that takes an approval
-uses it up.
+uses it up. Each has a token that is used once: written into the stream again, by
+whoever can write there, it opens nothing either.
 """
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING
 
-from planforge.app import plans
-from planforge.errors import Conflict, RefusedByGate
+from planforge.app import deciders, plans, statuses
+from planforge.app.deciders import Current
+from planforge.errors import RefusedByGate, StaleView
 from planforge.kernel.effects import Approval
 from planforge.kernel.events import ApprovalUsed, PlanApproved
+from planforge.kernel.ledger import Write
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planforge.app.plans import PlanRow
     from planforge.app.project import Project
+    from planforge.kernel.events import Event
 
 PLAN_GATE = "plan"
 
 
-def approve(project: Project, name: str, *, actor: str) -> Approval:
-    """Record a person's yes to the plan as it is on disk now."""
+def approve(project: Project, name: str, *, actor: str, seen: str | None = None) -> Approval:
+    """Record a person's yes to the plan as it is on disk now; `seen` is the hash of what they looked at."""
     from planforge.documents.plan import PlanStatus, content_hash, structural_findings
     from planforge.rules.findings import Severity, worst
 
     plan = plans.row(project, name)
-    if plan.status in ("IMPLEMENTING", "AUDITING"):
-        raise RefusedByGate(f"`{plan.plan}` is being carried out", "finish it first: `planforge resume`")
+    _require_idle(project, plan.plan)
     on_disk = plans.text(project, plan)
+    content = content_hash(on_disk)
+    deciders.require_current(seen, _current(project, plan, content))
     faults = structural_findings(on_disk)
     if worst(faults) is Severity.BLOCKING:
         titles = "; ".join(fault.title for fault in faults if fault.severity is Severity.BLOCKING)
         raise RefusedByGate(f"`{plan.path}` is not a whole plan: {titles}", f"edit `{plan.path}`")
-    approval = give(project, plan.plan, PLAN_GATE, content_hash(on_disk), actor)
+    approval = give(project, plan.plan, PLAN_GATE, content, actor, alone=True)
     plans.mark(project, plan.plan, PlanStatus.APPROVED.value)
     return approval
 
 
-def give(project: Project, plan: str, gate: str, content: str, actor: str) -> Approval:
-    """Append the approval to the plan's stream; giving the same one again changes nothing."""
-    if unused(project, plan, gate, content) is None:
-        event = PlanApproved(plan=plan, gate=gate, content=content, actor=actor)
-        _append(project, plan, event)
+def give(
+    project: Project, plan: str, gate: str, content: str, actor: str, *, alone: bool = False
+) -> Approval:
+    """
+    Append the approval to the plan's stream. The same person's yes to the same content, given again before
+    it was used, is the same yes; somebody else's is refused. `alone` is while no run is at the plan.
+    """
+    deciders.require_other_author(project, plan, actor)
+    token = secrets.token_hex(16)
+
+    def decide() -> list[Write]:
+        if alone:
+            _require_idle(project, plan)
+        before = _unused(project, plan, gate)
+        if before is None or before.content != content:
+            statuses.require(project, plan, "APPROVED")
+            event = PlanApproved(plan=plan, gate=gate, content=content, actor=actor, token=token)
+            return [Write(plan, None, [event])]
+        if before.actor != actor:
+            raise _decided(plan, before)
+        return []  # said twice
+
+    project.ledger.transact(decide)
     return Approval(actor=actor, content=content)
 
 
 def take(project: Project, plan: str, gate: str, content: str, run: str) -> Approval:
     """Use up the approval of `content`, for `run` and nobody else."""
-    for recorded in project.ledger.stream(plan):
-        event = recorded.event
-        if isinstance(event, ApprovalUsed) and (event.run, event.content, event.gate) == (run, content, gate):
-            return Approval(actor="", content=content)
-    approval = unused(project, plan, gate, content)
-    if approval is None:
-        raise RefusedByGate(
-            f"`{plan}` is not approved as it is now ({content[:12]})",
-            f"read it, then run `planforge plan approve {plan}`",
-        )
-    _append(project, plan, ApprovalUsed(plan=plan, gate=gate, content=content, run=run))
-    return approval
+    taken: list[Approval] = []
+
+    def decide() -> list[Write]:
+        taken.clear()
+        found, used = _told(project, plan, gate)
+        if (mine := used.get((run, content))) is not None:  # it asks again, after a crash
+            taken.append(Approval(actor=mine.actor, content=content))
+            return []
+        if found is None or found.content != content:
+            raise RefusedByGate(
+                f"`{plan}` is not approved as it is now ({content[:12]})",
+                f"read it, then run `planforge plan approve {plan}`",
+            )
+        statuses.require_event(project, plan, "run")
+        taken.append(Approval(actor=found.actor, content=content))
+        event = ApprovalUsed(plan=plan, gate=gate, content=content, run=run, token=found.token)
+        return [Write(plan, None, [event])]
+
+    project.ledger.transact(decide)
+    return taken[0]
 
 
 def unused(project: Project, plan: str, gate: str, content: str) -> Approval | None:
     """The approval of exactly this content that no run has taken yet. Any later one voids it."""
-    found: Approval | None = None
+    found = _unused(project, plan, gate)
+    return Approval(actor=found.actor, content=content) if found and found.content == content else None
+
+
+def _unused(project: Project, plan: str, gate: str) -> PlanApproved | None:
+    return _told(project, plan, gate)[0]
+
+
+def _told(
+    project: Project, plan: str, gate: str
+) -> tuple[PlanApproved | None, dict[tuple[str, str], PlanApproved]]:
+    """The yes that is left, if any, and those that are used up, by run and content."""
+    left: PlanApproved | None = None
+    used: dict[tuple[str, str], PlanApproved] = {}
+    known: set[str] = set()
+    for event in _of(project, plan, gate):
+        if isinstance(event, ApprovalUsed):
+            if left and (left.content, left.token) == (event.content, event.token):
+                used[event.run, event.content] = left
+            left = None
+            known.add("")  # from here on, one without a token may be any of those before
+        elif event.token not in known:
+            left = event
+            known |= {event.token} - {""}
+    return left, used
+
+
+def _of(project: Project, plan: str, gate: str) -> Iterator[PlanApproved | ApprovalUsed]:
+    """What was said and used at this gate of this plan; what is about another is nothing here."""
     for recorded in project.ledger.stream(plan):
-        match recorded.event:
-            case PlanApproved() as event if event.gate == gate:
-                found = Approval(actor=event.actor, content=event.content)
-            case ApprovalUsed() as event if event.gate == gate:
-                found = None
-    return found if found and found.content == content else None
+        event: Event = recorded.event
+        if isinstance(event, PlanApproved | ApprovalUsed) and (event.plan, event.gate) == (plan, gate):
+            yield event
 
 
-def _append(project: Project, plan: str, event: PlanApproved | ApprovalUsed) -> None:
-    version = project.ledger.version(plan)
-    try:
-        project.ledger.append(plan, [event], expected=version)
-    except Conflict as error:
-        raise RefusedByGate(f"somebody else changed `{plan}` just now", "look at it and try again") from error
+def _require_idle(project: Project, plan: str) -> None:
+    """No yes is given while a run is at the plan: it would lie around for another one."""
+    query = "SELECT run FROM runs WHERE subject = ? AND run IN unfinished ORDER BY length(run), run"
+    for (run,) in project.ledger.query(query, plan):
+        raise StaleView(
+            f"`{plan}` is being worked on by `{run}`",
+            f"finish it first: `planforge resume {run}`, or end it: `planforge cancel {run}`",
+            current=Current(what=run, status="unfinished", hash="", next="planforge status"),
+        )
+
+
+def _current(project: Project, plan: PlanRow, content: str) -> Current:
+    approved = _unused(project, plan.plan, PLAN_GATE)
+    return Current(
+        what=plan.plan,
+        status=plan.status,
+        hash=content,
+        actor=approved.actor if approved and approved.content == content else "",
+        at=plan.updated_at,
+        next=f"planforge plan show {plan.plan}",
+    )
+
+
+def _decided(plan: str, before: PlanApproved) -> StaleView:
+    return StaleView(
+        f"`{plan}` was approved by {before.actor} as it is now ({before.content[:12]})",
+        f"run it: `planforge plan run {plan}`",
+        current=Current(
+            what=plan,
+            status="APPROVED",
+            hash=before.content,
+            actor=before.actor,
+            next=f"planforge plan run {plan}",
+        ),
+    )

@@ -99,6 +99,8 @@ class Casting:
             os.environ,
             stage=effect.worktree,
         )
+        if effect.model:
+            choice = msgspec.structs.replace(choice, model=effect.model, why="the stage names it")
         # A scripted server has no models to choose from; some agents behave otherwise with names they know.
         return Chosen(found, profile, choice.tier, "" if self.endpoint else choice.model, choice.words)
 

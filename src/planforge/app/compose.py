@@ -17,12 +17,15 @@ from planforge.app import (
     contexts,
     demo,
     evidence,
+    facts,
     gates,
     handoffs,
     inspecting,
     lander,
     plans,
+    questions,
     screening,
+    tasks,
 )
 from planforge.app import landing as landing_runs
 from planforge.app.asking import Asking
@@ -31,7 +34,7 @@ from planforge.app.casting import Cast
 from planforge.app.leasing import Leasing
 from planforge.app.project import Project
 from planforge.app.working import Workroom
-from planforge.errors import NeedsPerson, PlanEdited
+from planforge.errors import PlanEdited
 from planforge.kernel import effects
 from planforge.kernel.driver import Call, Performers
 from planforge.kernel.events import PatchApplied
@@ -64,6 +67,9 @@ def performers(
         effects.MarkPlan: worker.mark_plan,
         effects.WritePhases: worker.write_phases,
         effects.ReadProgress: worker.read_progress,
+        effects.ReadDocument: worker.read_document,
+        effects.WriteDocument: worker.write_document,
+        effects.ReadFacts: worker.read_facts,
         effects.OpenWorktree: worker.open_worktree,
         effects.CloseWorktree: worker.close_worktree,
         effects.OpenBranch: worker.open_branch,
@@ -98,6 +104,7 @@ class Worker:
         cast: Cast | None = None,
     ) -> None:
         self._project = project
+        self._plan = plan
         self._worktrees = Worktrees(project.git, project.state, run, secret=screening.finder(project, plan))
         self._room = Workroom(project, self._worktrees)
         self.leasing = leasing
@@ -115,10 +122,8 @@ class Worker:
         return await asyncio.to_thread(contexts.gather, self._project, effect)
 
     async def ask_human(self, effect: effects.AskHuman, call: Call) -> effects.Reply:
-        """Nobody is at hand here: the run waits. Where going on is an answer, who goes on has given it."""
-        if call.resumed and effect.resumed:
-            return effects.Reply(answer=effect.resumed, actor=self._project.person)
-        raise NeedsPerson(effect.question, f"then run `planforge resume {call.run}`")
+        """Nobody is at hand here: the question is left for a person, and the run waits."""
+        return questions.reply(self._project, effect, call, self._plan)
 
     async def give_approval(self, effect: effects.GiveApproval, call: Call) -> effects.Approval:
         """Record the yes that a person gave in this run."""
@@ -165,6 +170,21 @@ class Worker:
         """Which steps landed under this content and are on the branch still."""
         del call
         return progress(self._project, effect.plan, effect.content)
+
+    async def read_document(self, effect: effects.ReadDocument, call: Call) -> effects.DocumentText:
+        """Read the file and keep what it said."""
+        del call
+        return tasks.read_document(self._project, effect.task, effect.name)
+
+    async def write_document(self, effect: effects.WriteDocument, call: Call) -> effects.DocumentText:
+        """Write the file, unless a person has edited it meanwhile."""
+        del call
+        return tasks.write_document(self._project, effect.task, effect.name, effect.text, effect.replaces)
+
+    async def read_facts(self, effect: effects.ReadFacts, call: Call) -> effects.FoundFacts:
+        """Look up what gates are held against."""
+        del call
+        return facts.found(self._project, effect)
 
     # Worktrees, commits, checks, landing
 

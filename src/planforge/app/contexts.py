@@ -102,7 +102,7 @@ def gather(project: Project, effect: GatherContext) -> Gathered:
     block = found.block(effect.role, project.settings.agents.persona_mode)
     listing = Listing(project.git, effect.base)
     parts = [_part(ROLE, block.text, budgets.role, block.sources), _standards(listing, effect, budgets)]
-    if role.architecture:
+    if role.architecture if effect.architecture is None else effect.architecture:
         parts.append(_architecture(listing, budgets))
     if role.overlay:
         parts.append(_part(OVERLAY, _overlay(project, listing, effect), budgets.overlay))
@@ -167,7 +167,7 @@ def _architecture(listing: Listing, budgets: ContextSettings) -> GatheredPart:
 
 
 def _overlay(project: Project, listing: Listing, effect: GatherContext) -> str:
-    lines = [*_checks(project), *_statuses(project, effect.plan), *_around(listing, effect.files)]
+    lines = [*_checks(project), *_statuses(project, effect), *_around(listing, effect.files)]
     return "\n".join(lines)
 
 
@@ -178,10 +178,15 @@ def _checks(project: Project) -> Iterator[str]:
         yield f"- checked by {name}: `{command[:200]}`"
 
 
-def _statuses(project: Project, plan: str) -> Iterator[str]:
+def _statuses(project: Project, effect: GatherContext) -> Iterator[str]:
+    """
+    What is done, as far as whoever asks knows, and what is not.
+
+    Not how far the others are at this moment: what an agent is told must not depend on who was quicker.
+    """
     found: dict[str, list[str]] = {}
-    for step in plans.steps(project, plan):
-        found.setdefault(step.status.lower(), []).append(step.step)
+    for step in plans.steps(project, effect.plan):
+        found.setdefault("done" if step.step in effect.steps else "pending", []).append(step.step)
     if found:
         yield "- steps: " + "; ".join(f"{', '.join(names)} {status}" for status, names in found.items())
 

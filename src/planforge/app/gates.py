@@ -9,18 +9,16 @@ Planforge has started.
 
 from __future__ import annotations
 
-import os
 import re
-import unicodedata
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.app import diffs
+from planforge.app import deciders, diffs
+from planforge.app.deciders import Current
 from planforge.app.diffs import FileDiff
-from planforge.errors import GitFailed, InvalidInput, NeedsPerson, NotFound, RefusedByGate
+from planforge.errors import GitFailed, InvalidInput, NeedsPerson, NotFound, StaleView
 from planforge.kernel.effects import Decision, PassGate
 from planforge.kernel.events import ApprovalUsed, GateDecided, GateRaised
 from planforge.kernel.ledger import Write
@@ -234,36 +232,16 @@ def show(project: Project, name: str) -> GateView:
     return GateView(gate=row(found), files=diffs.read(Redactor.of_environment().octets(content)))
 
 
-def approve(project: Project, name: str, *, actor: str, reason: str = "") -> Decided:
-    """Let exactly this tree through, once."""
-    return _decide(project, name, approved=True, actor=actor, reason=reason)
+def approve(project: Project, name: str, *, actor: str, reason: str = "", seen: str | None = None) -> Decided:
+    """Let exactly this tree through, once; `seen` is the tree that the person looked at."""
+    return _decide(project, name, approved=True, actor=actor, reason=reason, seen=seen)
 
 
-def reject(project: Project, name: str, *, actor: str, reason: str) -> Decided:
+def reject(project: Project, name: str, *, actor: str, reason: str, seen: str | None = None) -> Decided:
     """Say no to this tree; the reason goes to whoever tries next."""
     if not reason.strip():
         raise InvalidInput("a change is rejected only for a reason", 'say why: `--reason "it runs a script"`')
-    return _decide(project, name, approved=False, actor=actor, reason=reason)
-
-
-def person(
-    project: Project, given: str | None, *, terminal: bool, environment: Mapping[str, str] | None = None
-) -> str:
-    """Who decides: somebody at a terminal, by what git knows of them, or whoever is named."""
-    from planforge.workspace.git import FALLBACK_NAME
-
-    _require_no_agent(project, os.environ if environment is None else environment)
-    if given is not None:
-        if not given.strip():
-            raise InvalidInput("`--as` names nobody", "say who decides: `--as NAME`")
-        return given.strip()
-    if not terminal:
-        raise NeedsPerson("only a person decides at a gate, and there is no terminal", "say who: `--as NAME`")
-    if project.git.identity()[0] == FALLBACK_NAME:
-        raise InvalidInput(
-            "git does not know who you are", "run `git config user.name NAME`, or say who: `--as NAME`"
-        )
-    return project.person
+    return _decide(project, name, approved=False, actor=actor, reason=reason, seen=seen)
 
 
 def find(project: Project, name: str) -> Gate:
@@ -295,18 +273,21 @@ def row(gate: Gate) -> GateRow:
     )
 
 
-def _decide(project: Project, name: str, *, approved: bool, actor: str, reason: str) -> Decided:
+def _decide(
+    project: Project, name: str, *, approved: bool, actor: str, reason: str, seen: str | None
+) -> Decided:
     from planforge.app import runs
 
     said = "approved" if approved else "rejected"
+    deciders.require_other_author(project, find(project, name).plan, actor)
 
     def decide() -> list[Write]:
         found = find(project, name)
+        deciders.require_current(seen, _current(project, found))
         if found.status == said and found.actor == actor:
             return []  # said twice
         if found.status != "waiting":
             raise _too_late(project, found)
-        _require_other_author(project, found, actor)
         event = GateDecided(
             plan=found.plan,
             gate=found.gate,
@@ -314,6 +295,7 @@ def _decide(project: Project, name: str, *, approved: bool, actor: str, reason: 
             approved=approved,
             actor=actor,
             reason=reason.strip(),
+            number=found.number,
         )
         return [Write(found.plan, None, [event])]
 
@@ -323,60 +305,27 @@ def _decide(project: Project, name: str, *, approved: bool, actor: str, reason: 
     return Decided(gate=row(decided), runs=tuple(on))
 
 
-def _too_late(project: Project, gate: Gate) -> RefusedByGate:
+def _too_late(project: Project, gate: Gate) -> StaleView:
     if gate.status in ("approved", "rejected"):
         why = f"it was {gate.status} by {gate.actor}"
     else:
         why = WORDS[gate.status]
-    where = f"{TABLE} WHERE plan = ? AND gate = ? AND number > ? AND status = 'waiting'"
+    current = _current(project, gate)
+    hint = f"look at `{current.next}`" if current.what != gate.name else "see `planforge gate list`"
+    return StaleView(f"`{gate.name}` is not open to a decision: {why}", hint, current=current)
+
+
+def _current(project: Project, gate: Gate) -> Current:
+    """What a person has to look at: this gate, or the one that has taken its place."""
+    where = f"{TABLE} WHERE plan = ? AND gate = ? AND number > ? AND status = 'waiting' ORDER BY number"
     later = project.ledger.select(Gate, where, gate.plan, gate.gate, gate.number)
-    hint = f"look at `planforge gate show {later[-1].name}`" if later else "see `planforge gate list`"
-    return RefusedByGate(f"`{gate.name}` is not open to a decision: {why}", hint)
-
-
-def _require_other_author(project: Project, gate: Gate, actor: str) -> None:
-    from planforge.agents.known import KNOWN
-
-    rows = project.ledger.query("SELECT agent FROM authors WHERE plan = ?", gate.plan)
-    agents = {*(agent for (agent,) in rows), *KNOWN, *project.settings.agents.profiles}
-    names = {_plain(actor), _plain(actor.partition("<")[0])}
-    if any(_plain(agent) in names for agent in agents if agent):
-        raise RefusedByGate(
-            f"`{actor}` is the name of an agent, and who makes a change does not let it through",
-            "a person decides, under a name of their own",
-        )
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", name)).casefold()
-
-
-def _require_no_agent(project: Project, environment: Mapping[str, str]) -> None:
-    """Refuse a process that Planforge has started, and those that such a one has started."""
-    from planforge.workspace import trees
-    from planforge.workspace.sandbox import RECORDS
-
-    refusal = RefusedByGate(
-        "this process was started by Planforge, and agents do not decide at gates",
-        "decide in a terminal of your own",
+    now = later[-1] if later else gate
+    return Current(
+        what=now.name,
+        status=now.status,
+        hash=now.content,
+        actor=now.actor,
+        reason=now.reason,
+        at=now.decided_at or now.raised_at,
+        next=f"planforge gate show {now.name}",
     )
-    if environment.get(trees.COOKIE):
-        raise refusal
-    prefix = f"{trees.COOKIE}=".encode()
-    pid, seen = os.getppid(), set[int]()
-    while pid > 1 and pid not in seen:
-        seen.add(pid)
-        for variable in _environment_of(pid):
-            if variable.startswith(prefix):
-                cookie = os.fsdecode(variable.removeprefix(prefix))
-                if cookie.isalnum() and (project.state / RECORDS / cookie).exists():
-                    raise refusal
-        parent = trees.row(pid)
-        pid = parent.parent if parent else 0
-
-
-def _environment_of(pid: int) -> list[bytes]:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return []

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.app import plans, runs
+from planforge.app import plans, questions, runs, tasks
 from planforge.app.plans import PlanRow, StepRow
+from planforge.app.questions import QuestionRow
 from planforge.app.runs import RunRow
+from planforge.app.tasks import TaskRow
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -34,6 +36,10 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     plans: tuple[PlanStatus, ...]
     next: tuple[str, ...]
     """Commands that make sense now, the most urgent first."""
+    questions: tuple[QuestionRow, ...] = ()
+    """What people are asked and have not answered, the oldest first."""
+    tasks: tuple[TaskRow, ...] = ()
+    """Tasks on their way through a pipeline, without those that were given up."""
 
 
 def overview(project: Project) -> Overview:
@@ -48,13 +54,17 @@ def overview(project: Project) -> Overview:
         runs=tuple(shown),
         plans=listed,
         next=tuple(_next(project, every, [item.plan for item in listed])),
+        questions=questions.waiting(project).questions,
+        tasks=tuple(task for task in tasks.rows(project) if task.status != "abandoned"),
     )
 
 
 def _next(project: Project, every: list[RunRow], listed: list[PlanRow]) -> list[str]:
     gates = project.ledger.query("SELECT number FROM raised_gates WHERE status = 'waiting' ORDER BY number")
     unlanded = {plan for (plan,) in project.ledger.query("SELECT plan FROM unlanded")}
+    asked = project.ledger.query("SELECT number FROM questions WHERE status = 'waiting' ORDER BY number")
     commands = [f"planforge gate show gate-{number:03d}" for (number,) in gates]
+    commands += [f"planforge question show question-{number:03d}" for (number,) in asked]
     waiting = [run for run in every if run.status in ("interrupted", "waiting")]
     due = [run for run in waiting if not run.until or runs.is_due(project, run.until)]
     commands += [f"planforge resume {run.run}" for run in due]
@@ -68,4 +78,6 @@ def _next(project: Project, every: list[RunRow], listed: list[PlanRow]) -> list[
             commands.append(f"planforge plan run {plan.plan}")
         elif plan.status == "DONE" and plan.plan in unlanded and "planforge land" not in commands:
             commands.append("planforge land")
+    stuck = [task for task in tasks.rows(project) if task.stuck and task.task not in busy]
+    commands += [f"planforge task show {task.task}" for task in stuck]
     return commands or ['planforge forge "what you want"']

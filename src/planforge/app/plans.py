@@ -51,6 +51,8 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     """The file on disk is not what Planforge last wrote or what was last approved."""
     approved_by: str
     """Whose approval of exactly this content is still unused; empty if nobody's."""
+    content: str = ""
+    """The hash of the plan as it is on disk now, which an approval is bound to."""
     steps: tuple[StepRow, ...]
 
 
@@ -102,6 +104,7 @@ def view(project: Project, name: str) -> PlanView:
         text=on_disk,
         edited=bool(plan.content) and content != plan.content,
         approved_by=approval.actor if approval else "",
+        content=content,
         steps=steps(project, plan.plan),
     )
 
@@ -127,11 +130,13 @@ def phases(project: Project, name: str, *, parallel: bool) -> tuple[Phase, ...]:
 
 
 def mark(project: Project, plan: str, status: str) -> None:
-    """Write the status into the plan file, changing nothing else in it."""
+    """Write a status that the plan has, or may have next, into its file, changing nothing else in it."""
+    from planforge.app import statuses
     from planforge.documents.plan import PlanStatus, with_status
     from planforge.kernel.objects import write_atomically
 
     found = row(project, plan)
+    statuses.require_of(found, status)
     path: Path = project.root / found.path
     if path.exists():
         before = text(project, found)

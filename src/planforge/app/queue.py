@@ -65,6 +65,8 @@ class Story:
         self.rescoped = False
         self.reopened = ""
         """Why it could not land, if steps of it were opened again for that."""
+        self.moved = ""
+        """What a person has done with it, if it is not to land any more."""
         self.refused_by = ""
         """The branch that it could not land on."""
 
@@ -87,6 +89,11 @@ class Story:
     def _(self, event: events.PlanEnded, seq: int, run: str) -> None:
         del run
         self.ended, self.age = event, seq
+
+    @take.register
+    def _(self, event: events.PlanMoved, seq: int, run: str) -> None:
+        del seq, run
+        self.moved = f"it is {event.status} ({event.actor}: {event.reason})"
 
     @take.register
     def _(self, event: events.PlanRescoped, seq: int, run: str) -> None:
@@ -180,6 +187,8 @@ def has(git: Git, tip: str, commit: str) -> bool:
 
 
 def _unfit(found: Story, *, asked: bool) -> str | None:
+    if found.moved:
+        return found.moved
     if found.started is None:
         return "it has not been carried out"
     if found.ended is None:

@@ -19,7 +19,7 @@ from planforge.kernel.events import RunEnded, RunStarted
 from planforge.kernel.replay import Replay
 from planforge.kernel.replay import backtest as backtests
 from planforge.kernel.replay.backtest import Backtest
-from planforge.kernel.replay.tape import Recording, Tape
+from planforge.kernel.replay.tape import Asked, Recording, Tape
 from planforge.workflows.flows import FLOWS, Entry, Result
 
 if TYPE_CHECKING:
@@ -61,14 +61,16 @@ def backtest(project: Project, run: str, settings: Sequence[str]) -> BacktestRep
     return backtested(project.ledger, run, settings)
 
 
-def backtested(recording: Recording, run: str, settings: Sequence[str]) -> BacktestReport:
-    """Decide a recorded run again with other settings."""
+def backtested(
+    recording: Recording, run: str, settings: Sequence[str], watch: Callable[[Asked], None] | None = None
+) -> BacktestReport:
+    """Decide a recorded run again with other settings; `watch` gets to see everything that is asked for."""
     tape = Tape(recording, run)
     entry, request = _asked(tape)
     changed = tuple(_changed(tape.started.flow, request, setting) for setting in settings)
     values: Mapping[str, Any] = {SETTINGS[change.setting][0]: change.value for change in changed}
     flow = entry.flow(msgspec.structs.replace(request, **values))
-    return BacktestReport(changed=changed, backtest=backtests.backtest(tape, flow, _ending(run)))
+    return BacktestReport(changed=changed, backtest=backtests.backtest(tape, flow, _ending(run), watch))
 
 
 def _ending(run: str) -> Callable[[Result], RunEnded]:

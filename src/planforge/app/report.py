@@ -235,6 +235,31 @@ class _Teller:
         self.document.landed_commit, self.document.landed_tree = event.commit, event.tree
 
     @take.register
+    def _(self, event: events.TaskOpened) -> None:
+        self.document.title, self.document.request = event.title, event.request
+        self.document.path = event.path
+
+    @take.register
+    def _(self, event: events.StageStarted) -> None:
+        if event.stage not in self._steps:
+            step = Step(step=event.stage, title=event.role, kind="stage", files=(), depends_on=())
+            self._steps[event.stage] = step
+            self.document.steps.append(step)
+        self._steps[event.stage].status = "in-progress"
+        self._steps[event.stage].attempts.append(Attempt(attempt=event.iteration, base=""))
+
+    @take.register
+    def _(self, event: events.StageEnded) -> None:
+        if event.stage in self._steps:  # a person lets a stage pass outside of any run
+            self._steps[event.stage].status = "failed" if event.outcome == "escalated" else "done"
+            self._steps[event.stage].reason = f"{event.outcome}: {event.reason}"
+
+    @take.register
+    def _(self, event: events.TaskEnded) -> None:
+        if event.run == self.document.run:
+            self.document.branch, self.document.landed_commit = event.branch, event.commit
+
+    @take.register
     def _(self, event: events.StepCompleted) -> None:
         self._steps[event.step].status = "done"
         self._steps[event.step].score = event.score

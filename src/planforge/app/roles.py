@@ -9,12 +9,15 @@ import msgspec
 
 from planforge.agents import tiers
 from planforge.agents.profiles import choose
-from planforge.app.contexts import library
+from planforge.app import settings as settings_of
+from planforge.app.contexts import library_at
 from planforge.errors import NoAgent
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from planforge.agents.roles import Library, Role
-    from planforge.app.project import Project
+    from planforge.app.settings import AgentSettings
 
 
 class RoleRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,19 +51,19 @@ class RoleView(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent that plays it is told about it."""
 
 
-def listed(project: Project) -> list[RoleRow]:
-    """Every role; one whose persona or skills are missing fails here as it would in a run."""
-    found = library(project)
+def listed(root: Path) -> list[RoleRow]:
+    """Every role at `root`; one whose persona or skills are missing fails here as it would in a run."""
+    settings, found = _known(root)
     found.require(found.roles)
-    return [_row(project, role)[0] for role in found.roles.values()]
+    return [_row(settings, role)[0] for role in found.roles.values()]
 
 
-def show(project: Project, name: str) -> RoleView:
+def show(root: Path, name: str) -> RoleView:
     """One role."""
-    found: Library = library(project)
+    settings, found = _known(root)
     role = found.role(name)
-    row, why = _row(project, role)
-    block = found.block(name, project.settings.agents.persona_mode)
+    row, why = _row(settings, role)
+    block = found.block(name, settings.persona_mode)
     return RoleView(
         row=row,
         why=why,
@@ -72,8 +75,13 @@ def show(project: Project, name: str) -> RoleView:
     )
 
 
-def _row(project: Project, role: Role) -> tuple[RoleRow, str]:
-    settings = project.settings.agents
+def _known(root: Path) -> tuple[AgentSettings, Library]:
+    """What the settings say of agents, and the roles that there are; neither needs a repository."""
+    settings = settings_of.read(root).agents
+    return settings, library_at(root, settings.roles_directory)
+
+
+def _row(settings: AgentSettings, role: Role) -> tuple[RoleRow, str]:
     wanted = settings.of(role.name)
     agent, model, why = "", "", "there is no agent"
     try:

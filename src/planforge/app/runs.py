@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from planforge.app.audience import Audience
     from planforge.app.casting import Cast
     from planforge.app.project import Project
-    from planforge.kernel.events import Event, Payload, PlanCreated, Recorded, RunStarted
+    from planforge.kernel.events import Event, Payload, PlanCreated, Recorded, RunStarted, TaskOpened
     from planforge.workflows.flows import Result
 
     Observer = Callable[[Recorded], None]
@@ -81,9 +81,13 @@ def rows(project: Project, *, unfinished: bool = False) -> list[RunRow]:
 
 
 def begin(
-    project: Project, flow: str, subject: str, request: Callable[[str], msgspec.Struct], *also: PlanCreated
+    project: Project,
+    flow: str,
+    subject: str,
+    request: Callable[[str], msgspec.Struct],
+    *also: PlanCreated | TaskOpened,
 ) -> str:
-    """Record that a flow was asked for, with the plan it creates if any, and give the run its name."""
+    """Record that a flow was asked for, with what it is about if that is new, and give the run its name."""
     from planforge.kernel.events import RunStarted
     from planforge.kernel.payloads import encode, pack
     from planforge.kernel.redaction import Redactor
@@ -98,11 +102,11 @@ def begin(
             run=run, flow=flow, flow_version=FLOWS[flow].version, subject=subject, request=body
         )
         try:
-            created = [Write(plan.plan, 0, [redact.struct(plan)]) for plan in also]
+            created = [Write(subject, 0, [redact.struct(event)]) for event in also]
             writes = [Write(run, 0, [started]), *created]
             project.ledger.append_all(writes)
         except Conflict:
-            if any(project.ledger.version(plan.plan) for plan in also):
+            if also and project.ledger.version(subject):
                 raise
             continue  # another process took this number; the next one is ours
         return run
@@ -146,7 +150,7 @@ async def _drive(project: Project, run: str, audience: Audience | None) -> Ended
 
 
 async def _driven(project: Project, started: RunStarted, audience: Audience, cast: Cast | None) -> Ended:
-    from planforge.app import screening
+    from planforge.app import plans, screening, statuses
     from planforge.app.asking import remove_homes
     from planforge.app.compose import performers
     from planforge.app.leasing import Leasing
@@ -165,7 +169,7 @@ async def _driven(project: Project, started: RunStarted, audience: Audience, cas
     worktrees.discard_checks()
     leasing = Leasing(project, run)
     table = performers(project, run, started.flow, started.subject, leasing, audience, cast)
-    driver = Driver(project.ledger, run, table)
+    driver = Driver(project.ledger, run, table, admit=statuses.admitting(project))
     try:
         async with leasing.attended():
             result = await driver.drive(entry.flow(request))
@@ -181,6 +185,9 @@ async def _driven(project: Project, started: RunStarted, audience: Audience, cas
     except (CannotPerform, RefusedByGate) as error:
         # These end a run for good. After any other error it is interrupted and can be resumed.
         ended = Ended(run=run, succeeded=False, reason=error.message, exit_code=error.exit_code)
+        for event in statuses.left_open(project, started.subject, run, error.message):
+            driver.record(event)
+            plans.mark(project, event.plan, "REVIEW")
     else:
         ended = judge(run, result)
     worktrees.sweep()
@@ -196,6 +203,8 @@ def _way_on(started: RunStarted) -> str:
     again = "forge it again"
     if started.subject.startswith("refs/"):
         again = "`planforge land` again: what has landed is kept"
+    elif started.flow == "pipeline":
+        again = f"`planforge task resume {started.subject}`: what there is of it is kept"
     elif started.flow != "forge":
         plan = started.subject
         again = f"`planforge plan approve {plan}` and `planforge plan run {plan}`: what has landed is kept"
@@ -204,6 +213,7 @@ def _way_on(started: RunStarted) -> str:
 
 def judge(run: str, result: Result) -> Ended:
     """What a flow's result means for the person who started it."""
+    from planforge.workflows.course import PipelineResult
     from planforge.workflows.demo import DemoResult
     from planforge.workflows.forge import ForgeResult
     from planforge.workflows.landing import LandResult, UpdateResult
@@ -218,6 +228,9 @@ def judge(run: str, result: Result) -> Ended:
             return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
         case LandResult(done=done, reason=reason, refused=refused):
             exit_code = 0 if done else RefusedByGate.exit_code if refused else 1
+            return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
+        case PipelineResult(done=done, reason=reason, refused=refused):
+            exit_code = 0 if done else RefusedByGate.exit_code if refused else NeedsPerson.exit_code
             return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
         case UpdateResult(reason=reason):
             return Ended(run=run, succeeded=True, reason=reason, exit_code=0)
@@ -239,9 +252,9 @@ def _started(project: Project, run: str) -> RunStarted:
 
 def cancel(project: Project, run: str, *, reason: str, actor: str) -> Ended:
     """End a run that nobody drives, for good. What its agents left is archived; what landed stays."""
-    from planforge.app import leasing, plans, screening
+    from planforge.app import leasing, plans, screening, statuses, tasks
     from planforge.app.asking import remove_homes
-    from planforge.kernel.events import PlanEnded, RunEnded
+    from planforge.kernel.events import RunEnded
     from planforge.workspace.worktrees import Worktrees
 
     found = next((row for row in rows(project) if row.run == run), None)
@@ -256,15 +269,14 @@ def cancel(project: Project, run: str, *, reason: str, actor: str) -> Ended:
         remove_homes(project.state, run)
         leasing.give_back(project.ledger, run, said)
         ending: list[Event] = [RunEnded(run=run, succeeded=False, reason=said, exit_code=1)]
-        query = "SELECT branch, landed FROM plans WHERE plan = ? AND status IN ('IMPLEMENTING', 'AUDITING')"
-        for branch, landed in project.ledger.query(query, found.subject):
-            ended = PlanEnded(
-                plan=found.subject, run=run, succeeded=False, reason=said, branch=branch, commit=landed
-            )
-            ending.insert(0, ended)
-        project.ledger.append(run, ending, expected=project.ledger.version(run))
-        if len(ending) > 1:
-            plans.mark(project, found.subject, "REVIEW")
+        ending[:0] = statuses.left_open(project, found.subject, run, said)
+        ending[:0] = tasks.stopped(project, found.subject, run, said)
+        writes = [Write(run, project.ledger.version(run), ending)]
+        # What was never drafted to its end is cancelled with the forge; a plan under way returns to review.
+        writes += statuses.cancelled_draft(project, found.subject, actor=actor, reason=reason)
+        project.ledger.append_all(writes)
+        for plan in project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", found.subject):
+            plans.mark(project, plan.plan, plan.status)
     return Ended(run=run, succeeded=False, reason=said, exit_code=1)
 
 
@@ -298,7 +310,11 @@ def _can_go_on(project: Project, row: RunRow) -> bool:
     """Whether a run can go on without anybody naming it: nothing stands in its way but, perhaps, a time."""
     if row.status != "waiting":
         return row.status == "interrupted"
-    # A person has decided since it came to a gate; other questions to people are answered by resuming it.
+    from planforge.app import questions
+
+    if questions.has_answer(project, row.run):
+        return True
+    # A person has decided since it came to a gate.
     decided = "plan = ? AND status IN ('approved', 'rejected') AND decided_at > ?"
     query = f"SELECT 1 FROM raised_gates WHERE {decided} LIMIT 1"  # noqa: S608  (a constant)
     return bool(row.until) or any(project.ledger.query(query, row.subject, row.updated_at))

@@ -25,12 +25,13 @@ import msgspec
 from planforge import __version__
 from planforge.app import settings
 from planforge.errors import InvalidInput, NotFound
+from planforge.rules.sarif import Log
 from planforge.rules.scanning import RULES, Issue, Waiver
 from planforge.rules.scanning.counts import Inventory
 from planforge.rules.scanning.issues import expired, live, named, waive
 from planforge.rules.scanning.languages import Role
 from planforge.rules.scanning.reading import opened
-from planforge.rules.scanning.sarif import Log, log
+from planforge.rules.scanning.sarif import log
 from planforge.rules.scanning.scanner import examine
 from planforge.workspace.git import Git
 from planforge.workspace.repository import is_repository

@@ -116,6 +116,8 @@ class RunSettings(_Section, frozen=True, kw_only=True):
     """How many seconds a step waits for files that another one has."""
     escalate_after: int = 2
     """After how many attempts without progress the next one gets a model of the heavy tier; 0 is never."""
+    tasks: str = "docs/tasks"
+    """Where the documents of tasks are written."""
 
 
 class ContextSettings(_Section, frozen=True, kw_only=True):

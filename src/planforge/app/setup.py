@@ -35,6 +35,7 @@ TEMPLATE = """\
 # lease_seconds = 300      # how long files stay leased after Planforge was last heard of
 # lease_patience = 3600    # how many seconds a step waits for files that another one has
 # escalate_after = 2       # attempts without progress after which the next one gets a heavy model
+# tasks = "docs/tasks"     # where the documents of tasks are written
 
 [sandbox]
 # level = "auto"           # bubblewrap, landlock, processes or none; auto takes the firmest that works here

@@ -40,6 +40,8 @@ def begin_forge(project: Project, request: str, *, cap: int | None = None) -> st
             base=base,
             cap=cap or settings.cap,
             composed=True,
+            fingerprints=True,
+            costed=True,
         )
         try:
             return runs.begin(project, "forge", created.plan, _always(asking), created)

@@ -16,6 +16,7 @@ import msgspec
 
 from planforge.documents import markdown
 from planforge.documents.plan import PlanId
+from planforge.rules.states.tables import PHASE
 
 SHOWN_HASH = 16
 
@@ -308,14 +309,14 @@ def render_phases(
     *,
     updated: str | None = None,
 ) -> str:
-    """The phases file people read; nothing is ever read back from it."""
+    """The phases file people read, with statuses that there are; nothing is ever read back from it."""
     header = [
         f"# Phases: {plan_id} — {plan_path}",
         f"Created: {created}",
         f"Updated: {updated or created}",
         f"Plan hash: {plan_hash[:SHOWN_HASH]}",
     ]
-    shown = [_render_phase(phase, statuses.get(phase.id, "pending")) for phase in phases]
+    shown = [_render_phase(phase, PHASE.check(statuses.get(phase.id, PHASE.initial))) for phase in phases]
     return "\n".join(["\n".join(header), "", *shown])
 
 

@@ -80,9 +80,17 @@ class Driver:
     """Drives one run. Only one driver at a time can record anything."""
 
     def __init__(
-        self, ledger: Ledger, run: str, performers: Performers, *, redact: Redactor | None = None
+        self,
+        ledger: Ledger,
+        run: str,
+        performers: Performers,
+        *,
+        redact: Redactor | None = None,
+        admit: Callable[[Event], None] | None = None,
     ) -> None:
         self._ledger = ledger
+        self._admit = admit
+        """Refuses a fact that must not be, by raising, before it is recorded."""
         self._given_redactor = redact
         self._run = run
         self._performers = performers
@@ -162,6 +170,8 @@ class Driver:
     def _note(self, event: Event, key: str) -> None:
         memory = self._memory.get(key)
         if memory is None:
+            if self._admit is not None:
+                self._admit(event)
             self.record(event, key)
         elif memory.fact != event:
             raise Diverged(key, _describe(memory), f"`Note` of {event}")

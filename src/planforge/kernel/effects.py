@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from planforge.kernel.events import (
+    Choice,
     ConflictedPath,
     ContextSource,
     Event,
@@ -179,6 +180,8 @@ class RunAgent(Effect[AgentAnswer], frozen=True, kw_only=True):
     """Another tier than the role's, such as after a stall."""
     output: str = ""
     """The name of the form that the answer is to have; see `planforge.agents.forms`."""
+    model: str = ""
+    """The model that is asked for, whatever the tier; empty is the tier's."""
 
     @property
     def about(self) -> str:
@@ -236,6 +239,8 @@ class GatherContext(Effect[Gathered], frozen=True, kw_only=True):
     """What the work is about, if it is about files."""
     steps: tuple[str, ...] = ()
     """Earlier steps that may be told of."""
+    architecture: bool | None = None
+    """Whether the architecture is part of it; None is as the role has it."""
 
     @property
     def about(self) -> str:
@@ -248,15 +253,29 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
     answer: str
     actor: str
+    reason: str = ""
+    """What they said besides: why, or what to do in their own words."""
 
 
 class AskHuman(Effect[Reply], frozen=True, kw_only=True):
-    """Put a question to a person; the run waits without a process if need be."""
+    """Put a question to a person; the run waits, for days and without a process if need be."""
 
     question: str
-    options: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    """The answers there are, where none of them comes with a cost."""
     resumed: str = ""
     """Which of the options it means if the run is taken up again; empty if it means none of them."""
+    choices: tuple[Choice, ...] = ()
+    """The answers there are, with what each costs and leads to; in the place of `options`."""
+    content: str = ""
+    """The hash of what the question is about, if it is about something exact."""
+    subject: str = ""
+    """What it is about, in a word; empty is what the run is about."""
+
+    @property
+    def answers(self) -> tuple[Choice, ...]:
+        """Each answer there is, whichever way it was given."""
+        return self.choices or tuple(Choice(name=option) for option in self.options)
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
@@ -356,6 +375,64 @@ class ReadProgress(Effect[Progress], frozen=True, kw_only=True):
 
     plan: str
     content: str
+
+
+class DocumentText(msgspec.Struct, frozen=True, kw_only=True):
+    """A document of a task as it is on disk; empty if there is none."""
+
+    text: str
+    object: str
+
+
+class ReadDocument(Effect[DocumentText], frozen=True, kw_only=True):
+    """Read a document of a task, whoever has changed it since."""
+
+    task: str
+    name: str
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.name
+
+
+class WriteDocument(Effect[DocumentText], frozen=True, kw_only=True):
+    """Write a document of a task; one that a person has edited meanwhile is not overwritten."""
+
+    task: str
+    name: str
+    text: str
+    replaces: str = ""
+    """The object of what is there now, as far as we know; empty if nothing is."""
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.name
+
+
+class FoundFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What gates are held against."""
+
+    sizes: dict[str, int] = {}
+    """How many bytes each file has; what is not there is not in it."""
+    fields: dict[str, str | None] = {}
+    """What records say; a field that no record has is not in it."""
+    verdicts: dict[str, str] = {}
+    """What each stage came to last, if it gives a verdict."""
+
+
+class ReadFacts(Effect[FoundFacts], frozen=True, kw_only=True):
+    """Look up what the gates of a stage ask for."""
+
+    task: str
+    paths: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.task
 
 
 # Worktrees, commits, checks, landing

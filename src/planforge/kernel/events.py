@@ -212,6 +212,8 @@ class GateDecided(Event, frozen=True, kw_only=True):
     approved: bool
     actor: str
     reason: str
+    number: int = 0
+    """The gate that was decided, and no later one of the same tree; 0 is from before that was recorded."""
 
 
 class PlanWritten(Event, frozen=True, kw_only=True):
@@ -260,6 +262,8 @@ class PlanApproved(Event, frozen=True, kw_only=True):
     gate: str
     content: str
     actor: str
+    token: str = ""
+    """What tells this yes from every other, so that it is used once; empty is from before there were any."""
 
 
 class ApprovalUsed(Event, frozen=True, kw_only=True):
@@ -269,6 +273,8 @@ class ApprovalUsed(Event, frozen=True, kw_only=True):
     gate: str
     content: str
     run: str
+    token: str = ""
+    """The yes that was used, if it has a token."""
 
 
 class PlanStarted(Event, frozen=True, kw_only=True):
@@ -293,6 +299,59 @@ class PlanEnded(Event, frozen=True, kw_only=True):
     reason: str
     branch: str
     commit: str
+
+
+class PlanMoved(Event, frozen=True, kw_only=True):
+    """A person gave a plan another status: it is closed, or cancelled."""
+
+    plan: str
+    by: str
+    """What was done to it: `close` or `cancel`."""
+    status: str
+    actor: str
+    reason: str
+
+
+# Questions to people
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An answer that a person may give, with what they should know before they give it."""
+
+    name: str
+    cost: str = ""
+    """What it costs, in words, as far as that is known."""
+    consequence: str = ""
+    """What comes of it."""
+
+
+class QuestionAsked(Event, frozen=True, kw_only=True):
+    """A run waits for a person to choose."""
+
+    number: int
+    run: str
+    effect: str
+    """The key of the effect that waits for the answer."""
+    subject: str
+    """What the question is about, such as a plan."""
+    text: str
+    choices: tuple[Choice, ...]
+    content: str
+    """The hash of what the question is about, if it is about something exact; empty if not."""
+    hash: str
+    """The hash of all that is asked; an answer names it."""
+
+
+class QuestionAnswered(Event, frozen=True, kw_only=True):
+    """A person chose."""
+
+    number: int
+    run: str
+    hash: str
+    """The hash of what was asked: an answer to anything else opens nothing."""
+    answer: str
+    actor: str
+    reason: str = ""
 
 
 # Steps
@@ -796,6 +855,105 @@ class AgentSwitched(Event, frozen=True, kw_only=True):
     reason: str
 
 
+# Tasks on their way through a pipeline
+
+
+class TaskOpened(Event, frozen=True, kw_only=True):
+    """Somebody wants something, and it goes through a pipeline."""
+
+    task: str
+    title: str
+    request: str
+    pipeline: str
+    path: str
+    """The directory of its documents."""
+
+
+class TaskMoved(Event, frozen=True, kw_only=True):
+    """A task has another status, along a row of the table of tasks."""
+
+    task: str
+    event: str
+    """What happened to it, as the table calls it."""
+    status: str
+    actor: str = ""
+    """The person who made it happen, if one did."""
+    reason: str = ""
+
+
+class StageStarted(Event, frozen=True, kw_only=True):
+    """A stage of a pipeline begins."""
+
+    task: str
+    stage: str
+    iteration: int
+    role: str
+    name: str
+    """Whoever is asked, as `{task}:{persona}:{stage}:{iteration}`."""
+    tier: str = ""
+
+
+class StageEnded(Event, frozen=True, kw_only=True):
+    """What a stage came to, put together by Planforge: of an agent there is only its judgement in it."""
+
+    task: str
+    stage: str
+    iteration: int
+    role: str
+    name: str
+    outcome: str
+    """completed, approved, revision or escalated"""
+    reason: str
+    verdict: str = ""
+    """approved, revision or unknown; empty if the stage gives none."""
+    judged: str = ""
+    """The hash of exactly what the verdict is about."""
+    document: str = ""
+    """The file that the stage left, beneath the task's directory."""
+    object: str = ""
+    findings: tuple[RecordedFinding, ...] = ()
+    commit: str = ""
+    """The commit of the change that there is now, if there is one."""
+    agent: str = ""
+    model: str = ""
+    tokens: int | None = None
+    """As far as the agent said; None is unknown, not zero."""
+
+
+class TaskEnded(Event, frozen=True, kw_only=True):
+    """A run of a task is over: it went through, or a person has to look."""
+
+    task: str
+    run: str
+    succeeded: bool
+    reason: str
+    stage: str = ""
+    """Where it stopped, if it did not go through."""
+    refused: bool = False
+    """Whether a gate stopped it."""
+    document: str = ""
+    """The file to look at first, if it stopped."""
+    branch: str = ""
+    commit: str = ""
+
+
+class FrictionNoted(Event, frozen=True, kw_only=True):
+    """Something about roles, skills or the run itself that stood in the way of the work."""
+
+    task: str
+    workflow: str
+    persona: str
+    issue: str
+    """One of five tokens, or one of our own that begins with `x_`."""
+    stage: str = ""
+    iteration: int = 0
+    skill: str = ""
+    detail: str = ""
+    agent: str = ""
+    """Who noticed it; empty is Planforge itself."""
+    model: str = ""
+
+
 AnyEvent = (
     RunStarted
     | DriverStarted
@@ -812,6 +970,7 @@ AnyEvent = (
     | ApprovalUsed
     | PlanStarted
     | PlanEnded
+    | PlanMoved
     | StepStarted
     | PatchProposed
     | AttemptInspected
@@ -827,6 +986,8 @@ AnyEvent = (
     | GateOpened
     | GateRaised
     | GateDecided
+    | QuestionAsked
+    | QuestionAnswered
     | ArtifactRecorded
     | LeaseGranted
     | LeaseRenewed
@@ -857,6 +1018,12 @@ AnyEvent = (
     | SessionLost
     | LimitReached
     | AgentSwitched
+    | TaskOpened
+    | TaskMoved
+    | StageStarted
+    | StageEnded
+    | TaskEnded
+    | FrictionNoted
 )
 
 EVENTS: dict[str, type[Event]] = {event.__name__: event for event in get_args(AnyEvent)}

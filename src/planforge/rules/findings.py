@@ -3,16 +3,19 @@ What a reviewer says: one finding at a time, on one scale of severity.
 
 Agents and documents have many words for how bad something is. They are all
 aliases on the way in; inside there are four severities, and only `blocking`
-sends work back. `marks_in` finds those words where prose states a severity.
+sends work back. What shows that a finding is so is its evidence; by its
+fingerprint it is known again in the next round.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
+
+from planforge.rules import fingerprints
 
 
 class Severity(StrEnum):
@@ -51,6 +54,33 @@ ALIASES = {
 WORDS = {**{severity.value: severity for severity in Severity}, **ALIASES}
 
 
+class Evidence(StrEnum):
+    """What shows that a finding is so, as whoever found it tells it; the weakest first."""
+
+    CLAIMED = "claimed"
+    """Nothing but the word of whoever says so."""
+    LOCATED = "located"
+    """A file is named, so that one can look."""
+    QUOTED = "quoted"
+    """The text or the code that shows it is given."""
+    EXECUTED = "executed"
+    """A program was run: there is its output, or it is a program that found it."""
+
+    @classmethod
+    def parse(cls, text: str) -> Evidence | None:
+        """The class that a word stands for, or nothing for a word we do not know."""
+        return EVIDENCE_WORDS.get(text.strip().lower())
+
+
+EVIDENCE_WORDS = {
+    **{evidence.value: evidence for evidence in Evidence},
+    **dict.fromkeys(("none", "asserted", "assertion", "claim", "opinion"), Evidence.CLAIMED),
+    **dict.fromkeys(("location", "line", "file"), Evidence.LOCATED),
+    **dict.fromkeys(("quote", "quotation", "cited", "citation", "code", "text"), Evidence.QUOTED),
+    **dict.fromkeys(("ran", "run", "reproduced", "output", "test", "tested"), Evidence.EXECUTED),
+}
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that somebody found wrong, or could be better."""
 
@@ -58,90 +88,46 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     detail: str = ""
     location: str = ""
+    recommendation: str = ""
+    """What to do about it, if whoever found it says so."""
+    evidence: Evidence = Evidence.CLAIMED
+
+    @property
+    def fingerprint(self) -> str:
+        """What it is known by in the next round; see `fingerprints`."""
+        return fingerprints.fingerprint(self.title, self.location, self.detail)
+
+
+LOOKED_AT = 20_000
+"""So much of what is said about one finding is looked at for evidence."""
+FILE = re.compile(r"[^\s:]*(?:/[^\s:]+|[^\s:/]\.[A-Za-z]\w{0,9})(?::\d+(?:[:-]\d+)*|\#L\d+\S*)?")
+QUOTATION = re.compile(
+    r"^[ \t]*(?:>|```|~~~)|\"[^\"\s]+(?:[ \n][^\"\s]+){2,}\"|“[^“”]{3,}”|`[^`\s]+(?:[ \n][^`\s]+){2,}`",
+    re.MULTILINE,
+)
+OUTPUT = re.compile(
+    r"^[ \t]*(?:\$|>>>) \S|\bexit(?:ed|s)?(?: with)?(?: code| status)? \d|\bTraceback \(most|^E {3}|^FAILED ",
+    re.MULTILINE,
+)
+
+
+def evidence_in(said: str, detail: str = "", location: str = "") -> Evidence:
+    """What shows a finding: the class that is named, or what is to be seen in the evidence given for it."""
+    named = Evidence.parse(said)
+    if named is not None:
+        return named
+    if any(OUTPUT.search(text[:LOOKED_AT]) for text in (said, detail)):
+        return Evidence.EXECUTED
+    if said.strip() or QUOTATION.search(detail[:LOOKED_AT]):
+        return Evidence.QUOTED
+    return Evidence.LOCATED if names_a_file(location) else Evidence.CLAIMED
+
+
+def names_a_file(location: str) -> bool:
+    """Whether a location is that of a file, with or without a line."""
+    return len(location) < LOOKED_AT and FILE.fullmatch(location.strip(" `")) is not None
 
 
 def worst(findings: Iterable[Finding]) -> Severity | None:
     """The worst severity among findings, or nothing when there are none."""
     return max((finding.severity for finding in findings), key=lambda severity: severity.rank, default=None)
-
-
-class Mark(msgspec.Struct, frozen=True):
-    """A severity word in prose, and the words around it that tell what it is about."""
-
-    word: str
-    title: str
-
-
-KNOWN = "|".join(WORDS)
-# In a bare cell or in parentheses only words that mean a severity and little else:
-# "(required)" and "(info)" are ordinary English, so they need the label or the column.
-LOOSE = "blocking|critical|high|medium|minor|low|suggestion"
-LABEL = re.compile(
-    r"severity(?:[ ](?:level|rating))?[\"'*_`]*[ \t]*[:=：](?:[^\w\r\n]|_)*"  # noqa: RUF001
-    rf"(?P<word>[^\W_][\w-]*(?:(?:[ \t]*(?:[/,&+→]|\b(?:or|to|and)\b)[ \t]*|[–—])(?:{KNOWN})\b)*)",  # noqa: RUF001
-    re.IGNORECASE,
-)
-LABEL_ABOVE = re.compile(
-    rf"severity[*_`]*:[*_` \t]*\n\s*(?:[-*+][ \t]+)?[*_`]*(?P<word>{KNOWN})[*_`.]*[ \t]*$",
-    re.IGNORECASE | re.MULTILINE,
-)
-PARENTHESIS = re.compile(rf"\([\s*_`]*(?P<word>{LOOSE})[\s*_`]*\)", re.IGNORECASE)
-CELL_BREAK = re.compile(r"(?<!\\)\|")
-SEVERITY_COLUMN = re.compile(r"\b(?:severity|sev|level|priority)\b", re.IGNORECASE)
-TITLE_REACH = 200
-
-
-def marks_in(prose: str) -> Iterator[Mark]:
-    """Severity words in the three shapes that count: a label, a table cell, parentheses.
-
-    After a label or in a severity column any word is a mark, so that one nobody
-    knows is noticed. Words that are merely bold, or just stand there, are not.
-    """
-    for pattern in (LABEL, LABEL_ABOVE, PARENTHESIS):
-        for found in pattern.finditer(prose):
-            yield Mark(found["word"].strip("_-"), _title(prose, found.start(), found.end()))
-    table: list[list[str]] = []
-    for line in (*prose.split("\n"), ""):
-        if "|" in line:
-            row = CELL_BREAK.split(line.strip().removeprefix("|").removesuffix("|"))
-            table.append([_bare(cell) for cell in row])
-        elif table:
-            yield from _table_marks(table)
-            table = []
-
-
-def _table_marks(table: list[list[str]]) -> Iterator[Mark]:
-    headed = len(table) > 1 and not any(table[1])
-    header = table[0] if headed else []
-    column = next((at for at, name in enumerate(header) if SEVERITY_COLUMN.search(name)), None)
-    elsewhere = re.compile(_words_elsewhere(headed, column), re.IGNORECASE)
-    for row in table[2:] if headed else table:
-        for at, cell in enumerate(row):
-            if (at == column and cell) or elsewhere.fullmatch(cell):
-                yield Mark(cell, " — ".join(filter(None, row))[:TITLE_REACH])
-
-
-def _words_elsewhere(headed: bool, column: int | None) -> str:
-    """What counts outside a severity column: a table of risks must not read as "nothing blocks"."""
-    if column is not None:
-        return "blocking|critical"  # "high" beside a severity column is a confidence or an effort
-    return "blocking|critical|high" if headed else LOOSE
-
-
-def _title(prose: str, start: int, end: int) -> str:
-    """What a mark is about: the rest of its line, or else one of the two lines above it."""
-    line_start = max(prose.rfind("\n", 0, start) + 1, start - TITLE_REACH)
-    rest = prose[line_start:start] + prose[end : end + TITLE_REACH].partition("\n")[0]
-    for _ in range(3):
-        if title := _bare(rest):
-            return title[:TITLE_REACH]
-        above = max(prose.rfind("\n", 0, max(line_start - 1, 0)) + 1, line_start - TITLE_REACH)
-        rest, line_start = prose[above:line_start], above
-    return _bare(prose[start:end])
-
-
-def _bare(text: str) -> str:
-    """The text without markup, bullets and symbols at its edges."""
-    start = next((at for at, letter in enumerate(text) if letter.isalnum()), len(text))
-    end = next((at for at in range(len(text), start, -1) if text[at - 1].isalnum()), start)
-    return text[start:end]

@@ -53,6 +53,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     lease: Leased | None = None
     turn: int = 0
     tier: str = ""
+    model: str = ""
 
 
 class Conversation:
@@ -133,6 +134,7 @@ async def _answered(
         session=talk.name if talk else "",
         tier=question.tier,
         output=gathered.output,
+        model=question.model,
     )
     # Noted when it is over: a replay that is told otherwise differs at the prompt itself and not at its size.
     try:

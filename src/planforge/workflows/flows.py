@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from planforge.kernel.effects import Flow
+from planforge.workflows.course import PipelineRequest, PipelineResult
 from planforge.workflows.demo import DemoRequest, DemoResult, demo
 from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
 from planforge.workflows.landing import (
@@ -18,9 +19,10 @@ from planforge.workflows.landing import (
     land,
     update_checkout,
 )
+from planforge.workflows.pipeline import pipeline
 from planforge.workflows.plan_run import PlanRunRequest, PlanRunResult, plan_run
 
-Result = ForgeResult | PlanRunResult | DemoResult | LandResult | UpdateResult
+Result = ForgeResult | PlanRunResult | DemoResult | LandResult | UpdateResult | PipelineResult
 
 
 class Entry(NamedTuple):
@@ -34,6 +36,7 @@ class Entry(NamedTuple):
 FLOWS: dict[str, Entry] = {
     "forge": Entry(forge, ForgeRequest, 1),
     "plan_run": Entry(plan_run, PlanRunRequest, 1),
+    "pipeline": Entry(pipeline, PipelineRequest, 1),
     "demo": Entry(demo, DemoRequest, 1),
     "land": Entry(land, LandRequest, 1),
     "update_checkout": Entry(update_checkout, UpdateRequest, 1),

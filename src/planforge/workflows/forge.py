@@ -27,11 +27,18 @@ from planforge.kernel.effects import (
     OpenWorktree,
     WritePlan,
 )
-from planforge.kernel.events import AuditRecorded, PlanForged, PlanWritten, RecordedFinding, TierEscalated
+from planforge.kernel.events import (
+    AuditRecorded,
+    Choice,
+    PlanForged,
+    PlanWritten,
+    RecordedFinding,
+    TierEscalated,
+)
 from planforge.rules import escalation
 from planforge.rules.findings import Finding, Severity, worst
 from planforge.rules.loops import Decision, Done, Halt, Loop, blocking_only
-from planforge.rules.verdicts import NO_VERDICT, AuditVerdict, Verdict, parse_audit
+from planforge.rules.verdicts import NO_VERDICT, Judgement, Verdict, parse_audit
 from planforge.workflows import asking, prompts
 from planforge.workflows.asking import UNUSABLE, Conversation, Fault, Question, usable
 from planforge.workflows.context import Prompt
@@ -55,6 +62,10 @@ class ForgeRequest(msgspec.Struct, frozen=True, kw_only=True):
     cap: int = 5
     composed: bool = False
     """Agents get a composed context; False is for runs that were recorded before that."""
+    costed: bool = False
+    """Questions to people say what each answer costs; False is for runs that were recorded before that."""
+    fingerprints: bool = False
+    """Findings are known again by their fingerprints; False is for runs that were recorded before that."""
 
 
 class ForgeResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,15 +140,13 @@ async def _audited(
     return await _written(request, "audit", loop.round, text, draft.on_disk), decision
 
 
-async def _audit(
-    request: ForgeRequest, agents: _Agents, loop: Loop, text: str
-) -> tuple[str, AuditVerdict, str]:
+async def _audit(request: ForgeRequest, agents: _Agents, loop: Loop, text: str) -> tuple[str, Judgement, str]:
     """Who audited, the verdict, and the notes for the audit log."""
     faults = plans.structural_findings(text)
     if worst(faults) is Severity.BLOCKING:
         notes = "\n".join(f"- Severity: {fault.severity.value} — {fault.title}" for fault in faults)
         reason = "the structure of the plan"
-        verdict = AuditVerdict(
+        verdict = Judgement(
             verdict=Verdict.REVISION,
             max_severity=Severity.BLOCKING,
             findings=faults,
@@ -150,7 +159,7 @@ async def _audit(
     said = [verdict.findings for verdict in loop.history]
     answer = await agents.ask("auditor", prompt, no_verdict, said)
     if isinstance(answer, Halt):
-        verdict = AuditVerdict(
+        verdict = Judgement(
             verdict=Verdict.UNKNOWN, max_severity=None, findings=(), reason=f"no audit: {answer.reason}"
         )
         return "nobody", verdict, answer.reason
@@ -232,7 +241,7 @@ class _Agents:
     async def _escalated(self, question: Question, said: Sequence[tuple[Finding, ...]]) -> Question:
         """The question with a heavier model, if those before it went round in circles."""
         own = self._gathered[question.role].tier
-        reason = escalation.after_rounds(said, own)
+        reason = escalation.after_rounds(said, own, by_title=not self._request.fingerprints)
         if not reason:
             return question
         await Note(
@@ -250,13 +259,29 @@ class _Agents:
     async def _asked_again(self, role: str, problem: str) -> bool:
         plan = self._request.plan
         question = f"the {role} of {plan} gave nothing that could be used, twice: {problem}; ask again?"
-        reply = await AskHuman(question=question, options=(GIVE_UP, ASK_AGAIN), resumed=ASK_AGAIN)
-        return reply.answer == ASK_AGAIN
+        if self._request.costed:
+            asked = AskHuman(question=question, choices=_choices(role), resumed=ASK_AGAIN)
+        else:
+            asked = AskHuman(question=question, options=(GIVE_UP, ASK_AGAIN), resumed=ASK_AGAIN)
+        return (await asked).answer == ASK_AGAIN
 
     def _talk(self, role: str) -> Conversation:
         """Whoever drafts and whoever revises is one; the auditor is another."""
         who = "drafter" if role == "reviser" else role
         return self._talks.setdefault(who, Conversation(f"forge:{self._request.plan}:{who}"))
+
+
+def _choices(role: str) -> tuple[Choice, ...]:
+    """What a person may do about an agent that gives nothing, and what that costs them."""
+    left = "the run ends without a plan" if role == "drafter" else "the plan goes to review as it is"
+    return (
+        Choice(name=GIVE_UP, cost="nothing more", consequence=f"{left}; nothing of it is approved"),
+        Choice(
+            name=ASK_AGAIN,
+            cost=f"up to two more calls of the {role}",
+            consequence="the run goes on if one of them can be used; otherwise you are asked again",
+        ),
+    )
 
 
 async def _written(

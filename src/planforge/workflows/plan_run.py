@@ -39,6 +39,7 @@ from planforge.kernel.events import (
     StepFailed,
     StepStarted,
 )
+from planforge.rules.states.tables import PHASE
 from planforge.rules.verdicts import Verdict, parse_audit
 from planforge.workflows import asking, prompts
 from planforge.workflows.asking import UNUSABLE, Fault, Question, usable
@@ -145,7 +146,7 @@ async def _waves(
 ) -> StepResult | None:
     """Run the phases wave by wave; the step that cannot go on, or None."""
     content = plans.content_hash(text)
-    status = dict.fromkeys(kept, "done")
+    status = dict.fromkeys(kept, PHASE.after(PHASE.initial, "landed before"))
     notes = ""
     for wave in waves(phases, kept):
         await _write_phases(request, content, phases, status)
@@ -154,15 +155,21 @@ async def _waves(
             return StepResult(step=request.plan, done=False, tip="", reason=EDITED, voided=True)
         base = (await OpenBranch(branch=branch_of(request.plan), commit=request.base)).commit
         known = _Known(phases=tuple(phases), done=tuple(p.id for p in phases if status.get(p.id) == "done"))
+        under_way = {phase.id: PHASE.after(status.get(phase.id, PHASE.initial), "start") for phase in wave}
         flows = {phase.id: _phase(request, text, phase, base, notes, known) for phase in wave}
         results = await Together(flows, limit=request.jobs)
-        status |= {name: "done" if result.done else "failed" for name, result in results.items()}
+        status |= {name: _came_to(under_way[name], result) for name, result in results.items()}
         notes += "".join(result.notes for result in results.values())
         if stopped := next((result for result in results.values() if not result.done), None):
             await _write_phases(request, content, phases, status)
             return stopped
     await _write_phases(request, content, phases, status)
     return None
+
+
+def _came_to(status: str, result: StepResult) -> str:
+    """The status of a phase that was under way."""
+    return PHASE.after(status, "evidence passed" if result.done else "attempts used up")
 
 
 async def _write_phases(

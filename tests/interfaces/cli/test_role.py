@@ -39,6 +39,13 @@ def test_a_role_is_shown_with_its_texts_and_what_its_agent_is_told(root: Path) -
     assert found["block"] in page
 
 
+def test_roles_are_known_where_there_is_no_project(tmp_path: Path) -> None:
+    rows = document("role", "list", cwd=tmp_path)
+    assert {"developer", "auditor"} <= {row["role"] for row in rows}
+    assert document("role", "show", "developer", cwd=tmp_path)["row"]["access"] == "write"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_models_of_the_settings_are_shown_with_the_reason(tmp_path: Path) -> None:
     root = workshop(tmp_path)
     with (root / "planforge.toml").open("a") as file:

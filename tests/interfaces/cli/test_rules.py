@@ -26,6 +26,9 @@ COURSE = [
         ("module", "Verdict: APPROVE", 0, "approved"),
         ("polish", '{"issues": []}', 0, "approved"),
         ("polish", "fine", 2, "unknown"),
+        ("sarif", '{"version": "2.1.0", "runs": [{"results": []}]}', 0, "approved"),
+        ("sarif", '{"version": "2.1.0", "runs": [{"results": [{"level": "error"}]}]}', 1, "revision"),
+        ("sarif", '{"version": "2.1.0", "runs": []}', 2, "unknown"),
     ],
 )
 def test_a_review_is_told_by_its_exit_code(
@@ -37,6 +40,25 @@ def test_a_review_is_told_by_its_exit_code(
     assert found["verdict"] == verdict
     assert found["loops"] == (verdict == "revision")
     assert {"max_severity", "findings"} <= set(found)
+
+
+def test_the_findings_of_a_review_are_written_for_tools_and_read_back(tmp_path: Path) -> None:
+    table = "| Severity | File | Issue | Suggested Fix |\n|---|---|---|---|\n"
+    (tmp_path / "review.md").write_text(
+        f"Verdict: REJECT\n\n{table}| required | src/a.py:3 | no check | check |\n"
+    )
+    first = planforge(
+        "verdict", "review.md", "--kind", "module", "--sarif", "f.sarif", "--json", cwd=tmp_path
+    )
+    again = planforge("verdict", "f.sarif", "--kind", "sarif", "--json", cwd=tmp_path)
+    assert (first.returncode, again.returncode) == (1, 1)
+    (finding,) = json.loads(first.stdout)["findings"]
+    assert [finding] == json.loads(again.stdout)["findings"]
+    assert (finding["recommendation"], finding["evidence"]) == ("check", "located")
+    (result,) = json.loads((tmp_path / "f.sarif").read_text())["runs"][0]["results"]
+    assert finding["fingerprint"] in result["partialFingerprints"].values()
+    refused = planforge("verdict", "review.md", "--kind", "module", "--sarif", "no/such/place", cwd=tmp_path)
+    assert "`no/such/place` cannot be written" in refused.stderr
 
 
 def test_a_file_that_is_not_there_or_not_text_is_unknown(tmp_path: Path) -> None:

@@ -134,6 +134,7 @@ def test_gates_are_found_in_the_fences_of_a_document() -> None:
     [
         ("```gates phase=plan\n```\n```gates phase=plan\n```", "`plan` has gates twice"),
         ("```gates phase=plan\nforbid a.b == c", "is never closed"),
+        ("~~~text\n```gates phase=plan\nforbid a.b == c\n```", "`text` is never closed"),
         ("```gates plan\n```", "is not how a gate is labelled"),
         ("```gates\n```", "is not how a gate is labelled"),
         ("```gates phase=plan extra\n```", "is not how a gate is labelled"),

@@ -2,11 +2,11 @@ import msgspec
 import pytest
 
 from planforge.rules.loops import Continue, Decision, Done, Escalate, Halt, Loop, Round, blocking_only
-from planforge.rules.verdicts import AuditVerdict, Verdict
+from planforge.rules.verdicts import Judgement, Verdict
 
 
 def verdict(kind: Verdict, reason: str = "because") -> Round:
-    return Round.of_audit(AuditVerdict(verdict=kind, max_severity=None, findings=(), reason=reason))
+    return Round.of_audit(Judgement(verdict=kind, max_severity=None, findings=(), reason=reason))
 
 
 APPROVED, REVISION, UNKNOWN = (

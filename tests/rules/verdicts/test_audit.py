@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planforge.rules.findings import Severity
-from planforge.rules.verdicts import AuditVerdict, Verdict, parse_audit
+from planforge.rules.findings import Evidence, Severity
+from planforge.rules.verdicts import Judgement, Verdict, parse_audit
 
 A, R, U = Verdict.APPROVED, Verdict.REVISION, Verdict.UNKNOWN
 BLOCKING, MEDIUM, MINOR, SUGGESTION = Severity
@@ -20,7 +20,7 @@ def outcome(text: str) -> tuple[Verdict, Severity | None]:
     return audit.verdict, audit.max_severity
 
 
-def read(said: Mapping[str, object]) -> AuditVerdict:
+def read(said: Mapping[str, object]) -> Judgement:
     return parse_audit(json.dumps(said))
 
 
@@ -87,6 +87,34 @@ def test_a_blocking_marker_in_any_of_the_three_shapes_asks_for_revision(text: st
 def test_bold_words_code_and_quotes_are_no_markers(text: str) -> None:
     assert outcome(text) == (U, None)
     assert outcome(f"{text}\n\nSeverity: minor") == (A, MINOR)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The fixture says `Severity: minor`.",
+        'text = "Severity: minor"',
+        "He wrote “Severity: minor” before.",
+        "The enum has `Priority(low)` and `f(minor)`.",
+        "    Severity: minor",
+        "> before\nSeverity: minor",
+        "`code\n(minor)`",
+        "<pre>\nSeverity: minor\n</pre>",
+        "\u017feverity: minor",
+        '> before\n{"maxSeverity": "minor"}',
+        'So:\n\n    {"maxSeverity": "minor"}',
+        '```json\n{"maxSeverity": "minor"}',
+        '<a title=\'{"maxSeverity": "minor"}\'>x</a>',
+        "[naming](minor)",
+    ],
+)
+def test_a_severity_in_code_or_in_quotation_marks_approves_nothing(text: str) -> None:
+    assert parse_audit(text).verdict is U
+
+
+def test_one_that_is_blocking_in_quotation_marks_is_not_passed_over() -> None:
+    text = "`Severity: blocking` no rollback\n\nSeverity: minor, naming"
+    assert parse_audit(text).reason == "it quotes something blocking, and may mean it"
 
 
 def test_a_confidence_beside_a_severity_column_is_no_severity() -> None:
@@ -160,6 +188,13 @@ def test_a_marker_tells_what_it_is_about() -> None:
         ("```\nready to approve\n```", U),
         ("Ready to approve.\n```\nSeverity: blocking", U),
         ("Nothing needs revision.", U),
+        ('The author says it is "ready to approve".', U),
+        ("The author says it is “ready to approve”.", U),
+        ("~~It is ready to approve.~~", U),
+        ('The last audit said "needs revision". It is ready to approve.', U),
+        ('Does it say "needs revision"? Nobody does.', U),
+        ("> before\nIt is ready to approve.", U),
+        ("    It is ready to approve.", U),
     ],
 )
 def test_sentences_count_only_when_they_are_plain(text: str, verdict: Verdict) -> None:
@@ -263,9 +298,27 @@ def test_a_finding_keeps_what_the_auditor_said_about_it() -> None:
     assert (finding.title, finding.detail, finding.location) == ("Race", "two writers", "src/a.py")
 
 
+@pytest.mark.parametrize(
+    ("more", "recommendation", "evidence"),
+    [
+        ({}, "", Evidence.CLAIMED),
+        ({"recommendation": "add one"}, "add one", Evidence.CLAIMED),
+        ({"suggested_fix": "add one", "location": "src/a.py:3"}, "add one", Evidence.LOCATED),
+        ({"fix": "add one", "evidence": "x = open(path)"}, "add one", Evidence.QUOTED),
+        ({"evidenceClass": "executed"}, "", Evidence.EXECUTED),
+        ({"description": "$ make\nexit code 2"}, "", Evidence.EXECUTED),
+    ],
+)
+def test_a_finding_has_what_to_do_about_it_and_what_shows_it(
+    more: Mapping[str, object], recommendation: str, evidence: Evidence
+) -> None:
+    (finding,) = read({"concerns": [{**CONCERN, **more}]}).findings
+    assert (finding.recommendation, finding.evidence) == (recommendation, evidence)
+
+
 def test_what_the_auditor_said_can_always_be_written_down() -> None:
     audit = parse_audit('{"maxSeverity": "minor", "summary": "\\ud800"}')
-    assert msgspec.json.decode(msgspec.json.encode(audit), type=AuditVerdict) == audit
+    assert msgspec.json.decode(msgspec.json.encode(audit), type=Judgement) == audit
 
 
 @pytest.mark.parametrize(
@@ -288,9 +341,9 @@ def test_what_the_auditor_said_can_always_be_written_down() -> None:
     ids=lambda text: text[:40],
 )
 def test_hostile_json_is_unknown_and_quickly(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert parse_audit(text).verdict is U
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 @settings(deadline=None)

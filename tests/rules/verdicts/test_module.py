@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from planforge.rules.findings import Finding, Severity
+from planforge.rules.findings import Evidence, Finding, Severity
 from planforge.rules.verdicts import Verdict, parse_module
 
 A, R, U = Verdict.APPROVED, Verdict.REVISION, Verdict.UNKNOWN
@@ -35,6 +33,12 @@ SUGGESTED = "| 2 | suggested | style | src/b.py | a long name | shorten it |\n"
         ("```\nVerdict: APPROVE\n```", U),
         ("<!-- Verdict: APPROVE -->", U),
         ("Verdict: APPROVE\n```\n", U),
+        ("> so\nVerdict: APPROVE", U),
+        ("So:\n\n    Verdict: APPROVE", U),
+        ("<div>\nVerdict: APPROVE\n</div>", U),
+        ("Verd\u0131ct: APPROVE", U),
+        ("Verdict: APPROVE\n\n1. Verdict: REJECT", U),
+        ("Verdict: APPROVE\n\n> Verdict: REJECT", A),
         ("Verdict: APPROVE\n\nVerdict: REJECT", U),
         (f"Verdict: APPROVE\n{TABLE}{SUGGESTED}", A),
         (f"Verdict: APPROVE\n{TABLE}{REQUIRED}", U),
@@ -52,38 +56,19 @@ def test_each_way_to_say_it(text: str, verdict: Verdict) -> None:
 def test_findings_come_with_their_place_and_what_to_do() -> None:
     judgement = parse_module(f"Verdict: REJECT\n{TABLE}{REQUIRED}{SUGGESTED}")
     assert judgement.findings == (
-        Finding(severity=Severity.BLOCKING, title="no check", detail="check it", location="src/a.py:3"),
-        Finding(severity=Severity.SUGGESTION, title="a long name", detail="shorten it", location="src/b.py"),
+        Finding(
+            severity=Severity.BLOCKING,
+            title="no check",
+            location="src/a.py:3",
+            recommendation="check it",
+            evidence=Evidence.LOCATED,
+        ),
+        Finding(
+            severity=Severity.SUGGESTION,
+            title="a long name",
+            location="src/b.py",
+            recommendation="shorten it",
+            evidence=Evidence.LOCATED,
+        ),
     )
     assert (judgement.max_severity, judgement.loops) == (Severity.BLOCKING, True)
-
-
-PIECES = st.lists(
-    st.one_of(
-        st.sampled_from(
-            [
-                "Verdict: ",
-                "APPROVE",
-                "REJECT",
-                "\n",
-                "> ",
-                "```\n",
-                TABLE,
-                REQUIRED,
-                SUGGESTED,
-                "| required |\n",
-            ]
-        ),
-        st.text(max_size=4),
-    ),
-    max_size=12,
-).map("".join)
-
-
-@settings(max_examples=1000, deadline=None)
-@given(text=PIECES)
-def test_nothing_with_a_required_finding_is_approved(text: str) -> None:
-    judgement = parse_module(text)
-    if judgement.verdict is A:
-        assert all(finding.severity is not Severity.BLOCKING for finding in judgement.findings)
-        assert "approve" in text.lower()

@@ -46,7 +46,10 @@ def review(critical: int = 0, medium: int = 0, minor: int = 0, **more: object) -
         (review(critical=0, tests={"total": 1, "passed": -1, "failed": 0}), U),
         (f"```json\n{review()}\n```", A),
         (f"```\n{review()}\n```", A),
+        (f"```json\n{review()}", U),
         (f"```python\n{review()}\n```", U),
+        (f"> so\n{review()}", U),
+        (json.dumps(json.loads(review(0, 1)), indent=4), A),
         (f"> {review()}", U),
         (f"Here it is:\n{review()}", U),
         (f"{review()}\n{review()}", U),
@@ -91,7 +94,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(value=VALUES)
 def test_no_other_shape_is_approved(value: object) -> None:
     judgement = parse_polish(json.dumps(value))

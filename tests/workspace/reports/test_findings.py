@@ -29,11 +29,11 @@ def sarif(*results: dict[str, object], **run: object) -> str:
         (sarif({"baselineState": "absent"}, {"baselineState": "new"}), Findings(1)),
         (
             sarif(invocations=[{"executionSuccessful": False}]),
-            Findings(doubt="the tool says that it did not run to its end"),
+            Findings(doubt="the tool does not say that it ran to its end"),
         ),
         (
             '{"version": "2.1.0", "runs": [{"tool": {}}]}',
-            Findings(doubt="the tool says that it did not run to its end"),
+            Findings(doubt="the tool did not look"),
         ),
         ('{"version": "1.0.0", "runs": []}', None),
         ("{}", None),

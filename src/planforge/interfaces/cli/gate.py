@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.printing import table, visible
 from planforge.interfaces.cli.show import json_option, show
 from planforge.interfaces.cli.views import here
 
@@ -19,10 +18,8 @@ if TYPE_CHECKING:
     from planforge.app.gates import Decided, GateList, GateRow, GateView
     from planforge.app.project import Project
 
-LONGEST = 2000
-"""So many characters of one line are shown; that there are more is said."""
-
 AS = "Who decides, where there is no terminal; otherwise it is you, as git knows you."
+SEEN = "The tree that you looked at, as `gate show` says; refused if it is another by now."
 
 
 @click.group()
@@ -76,8 +73,9 @@ def show_(name: str, as_json: bool) -> None:
 @click.argument("name", metavar="GATE")
 @click.option("--reason", default="", metavar="TEXT", help="Why; it is kept on record with your name.")
 @click.option("--as", "actor", metavar="NAME", help=AS)
+@click.option("--seen", metavar="HASH", help=SEEN)
 @json_option
-def approve(name: str, reason: str, actor: str | None, as_json: bool) -> None:
+def approve(name: str, reason: str, actor: str | None, seen: str | None, as_json: bool) -> None:
     """Let a change through, as exactly the tree that is shown
 
     It opens this gate, for this tree, once. Exits with 5 if it is not yours to decide or decided already.
@@ -86,11 +84,12 @@ def approve(name: str, reason: str, actor: str | None, as_json: bool) -> None:
     Examples:
       planforge gate approve 1
       planforge gate approve 1 --as "Ada Lovelace" --reason "the new job is what we wanted"
+      planforge gate approve 1 --seen dec2b31d2c8d
     """
     from planforge.app import gates
 
     project = here()
-    decided = gates.approve(project, name, actor=_actor(project, actor), reason=reason)
+    decided = gates.approve(project, name, actor=_actor(project, actor), reason=reason, seen=seen)
     show(decided, lambda: _decided(decided), as_json=as_json)
 
 
@@ -98,8 +97,9 @@ def approve(name: str, reason: str, actor: str | None, as_json: bool) -> None:
 @click.argument("name", metavar="GATE")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; the next attempt at the step is told.")
 @click.option("--as", "actor", metavar="NAME", help=AS)
+@click.option("--seen", metavar="HASH", help=SEEN)
 @json_option
-def reject(name: str, reason: str, actor: str | None, as_json: bool) -> None:
+def reject(name: str, reason: str, actor: str | None, seen: str | None, as_json: bool) -> None:
     """Do not let a change through
 
     The attempt is not taken; the step is tried again if it has attempts left, and is told why.
@@ -111,14 +111,41 @@ def reject(name: str, reason: str, actor: str | None, as_json: bool) -> None:
     from planforge.app import gates
 
     project = here()
-    decided = gates.reject(project, name, actor=_actor(project, actor), reason=reason)
+    decided = gates.reject(project, name, actor=_actor(project, actor), reason=reason, seen=seen)
     show(decided, lambda: _decided(decided), as_json=as_json)
 
 
-def _actor(project: Project, given: str | None) -> str:
-    from planforge.app import gates
+@gate.command()
+@click.option("--stage", required=True, help="The stage whose gate it is.")
+@click.option("--subject", required=True, metavar="ID", help="The task or plan that stands before it.")
+@click.option("--outputs", is_flag=True, help="What the stage must have left, not what must hold before it.")
+@click.option("--pipeline", default="", metavar="NAME", help="Another pipeline than the task's own.")
+@click.option("--gates", default="", metavar="FILE", help="A Markdown file with the gate in a fence instead.")
+@click.pass_context
+def check(ctx: click.Context, stage: str, subject: str, outputs: bool, pipeline: str, gates: str) -> None:
+    """Hold the gate of a stage against the facts as they are now
 
-    return gates.person(project, given, terminal=sys.stdin.isatty())
+    Prints JSON: whether it is open, or why not (`reasonCode`, `detail`) and what to do about it
+    (`remediation`). Exits with 0 if it is open, 1 if it is closed, 2 if the gate or the question makes no
+    sense. Nothing is changed.
+
+    \b
+    Examples:
+      planforge gate check --stage implement --subject task-001
+      planforge gate check --stage plan --subject 1 --outputs
+      planforge gate check --stage plan --subject 1 --gates docs/gates.md
+    """
+    from planforge.app import facts
+
+    checked = facts.check(here(), stage, subject, outputs=outputs, pipeline=pipeline, document=gates)
+    show(checked.result, "", as_json=True)
+    ctx.exit(checked.exit_code)
+
+
+def _actor(project: Project, given: str | None) -> str:
+    from planforge.app import deciders
+
+    return deciders.person(project, given, terminal=sys.stdin.isatty())
 
 
 def _listed(found: GateList, *, everything: bool) -> str:
@@ -185,18 +212,3 @@ def _line(line: DiffLine) -> str:
 def _coloured(text: str, *, fg: str | None = None, bold: bool = False) -> str:
     plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return text if plain or not (fg or bold) else click.style(text, fg=fg, bold=bold or None)
-
-
-def visible(text: str) -> str:
-    """The text with everything written out that a terminal would obey, reorder or not show."""
-    shown = "".join(letter if _is_plain(letter) else _escaped(letter) for letter in text[:LONGEST])
-    more = len(text) - LONGEST
-    return f"{shown} … and {more} more characters" if more > 0 else shown
-
-
-def _is_plain(letter: str) -> bool:
-    return letter == "\t" or (unicodedata.category(letter)[0] != "C" and letter not in "\u2028\u2029")
-
-
-def _escaped(letter: str) -> str:
-    return f"\\x{ord(letter):02x}" if ord(letter) < 256 else f"\\u{ord(letter):04x}"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 
 from planforge import __version__
-from planforge.errors import PlanforgeError
+from planforge.errors import PlanforgeError, StaleView
 
 QUICK: dict[str, dict[str, tuple[str, Callable[[str], object] | None]]] = {
     "status": {"--json": ("as_json", None)},
@@ -123,6 +123,9 @@ def fail(error: PlanforgeError, code: int) -> int:
     if "--json" in sys.argv:
         from planforge.interfaces.cli.printing import as_document
 
-        said = {"code": code, "error": type(error).__name__, "message": error.message, "hint": error.hint}
+        name = type(error).__name__
+        said: dict[str, object] = {"code": code, "error": name, "message": error.message, "hint": error.hint}
+        if isinstance(error, StaleView):
+            said["current"] = error.current
         print(as_document({"error": said}))
     return code

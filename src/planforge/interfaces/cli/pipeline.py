@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def pipeline() -> None:
-    """List, show and check pipelines"""
+    """List, show, check and run pipelines"""
 
 
 @pipeline.command("list")
@@ -72,6 +72,35 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
     found = pipelines.check(_root(), names)
     show(found, lambda: "\n".join(_checked(each) for each in found), as_json=as_json)
     return 0 if all(each.clean for each in found) else 1
+
+
+@pipeline.command()
+@click.argument("name")
+@click.argument("request")
+@json_option
+@click.pass_context
+def run(ctx: click.Context, name: str, request: str, as_json: bool) -> None:
+    """Open a task for REQUEST and take it through the pipeline NAME
+
+    REQUEST is what you want, in your words; `-` reads it from standard input. Documents are written to a
+    directory of the task's own; a change lands on the branch `planforge/TASK` once every stage that the
+    pipeline requires has approved exactly that. Exits with 5 if a gate stopped it and with 6 if a person has
+    to look; `planforge task show` says how it can go on.
+
+    \b
+    Examples:
+      planforge pipeline run default "Add rate limiting to the webhook"
+      planforge pipeline run bug-quick - < report.md
+    """
+    import sys
+
+    from planforge.app import tasks
+    from planforge.interfaces.cli.views import here
+    from planforge.interfaces.cli.work import drive
+
+    project = here()
+    text = sys.stdin.read() if request == "-" else request
+    ctx.exit(drive(project, tasks.begin(project, name, text), as_json=as_json))
 
 
 def _root() -> Path:

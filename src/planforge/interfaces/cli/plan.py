@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.interfaces.cli import plan_diff, plan_file
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
 from planforge.interfaces.cli.views import here
@@ -13,15 +14,28 @@ from planforge.interfaces.cli.views import here
 if TYPE_CHECKING:
     from planforge.app.plans import PlanView
 
+SEEN = "The hash of what you read, as `plan show` says; refused if the plan is another by now."
 PARALLEL = "Run phases that touch different files at the same time, instead of one after the other."
+
+reason_option = click.option(
+    "--reason", required=True, metavar="TEXT", help="Why; it is kept on record with your name."
+)
+actor_option = click.option(
+    "--as", "actor", metavar="NAME", help="Who decides; otherwise it is you, as git knows you."
+)
 
 
 @click.group()
 def plan() -> None:
-    """List, show, approve and run plans
+    """List, show, approve, run, cancel and close plans
 
     A plan is named by its id or its number: `plan-007`, `plan-7`, `7`.
     """
+
+
+plan.add_command(plan_diff.diff)
+plan.add_command(plan_file.audit)
+plan.add_command(plan_file.decompose)
 
 
 @plan.command(name="list")
@@ -62,7 +76,7 @@ def show_(plan_id: str, recorded: bool, as_json: bool) -> None:
 
 def _view(view: PlanView) -> str:
     plan = view.plan
-    head = [f"{plan.plan}  {plan.status}  {plan.title}", f"file    {plan.path}"]
+    head = [f"{plan.plan}  {plan.status}  {plan.title}", f"file    {plan.path}", f"hash    {view.content}"]
     if view.edited:
         head.append("edited  the file differs from what was last written or approved")
     if view.approved_by:
@@ -79,19 +93,73 @@ def _view(view: PlanView) -> str:
 
 @plan.command()
 @click.argument("plan_id")
+@click.option("--as", "actor", metavar="NAME", help="Who approves; otherwise it is you, as git knows you.")
+@click.option("--seen", metavar="HASH", help=SEEN)
 @json_option
-def approve(plan_id: str, as_json: bool) -> None:
+def approve(plan_id: str, actor: str | None, seen: str | None, as_json: bool) -> None:
     """Approve a plan so that it can run
 
-    The approval is for the plan as it is now, and for one run. Editing the plan voids it.
+    The approval is for the plan as it is now, and for one run. Editing the plan voids it. Agents do not
+    approve. Exits with 5 if it is not yours to approve, or not what you looked at.
+
+    \b
+    Examples:
+      planforge plan approve 1
+      planforge plan approve 1 --seen cefe3305d8b3 --as "Ada Lovelace"
     """
-    from planforge.app import approvals, plans
+    from planforge.app import approvals, deciders, plans
 
     project = here()
-    approval = approvals.approve(project, plan_id, actor=project.person)
+    who = deciders.person_or_script(project, actor)
+    approval = approvals.approve(project, plan_id, actor=who, seen=seen)
     name = plans.row(project, plan_id).plan
     text = f"approved {name} at {approval.content[:12]} by {approval.actor}\nnext: planforge plan run {name}"
     show(approval, text, as_json=as_json)
+
+
+@plan.command()
+@click.argument("plan_id")
+@actor_option
+@reason_option
+@json_option
+def cancel(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
+    """Give a plan up: it is not carried out, and not landed, any more
+
+    For a plan that is not done. What has landed on its branch stays there, and so does its file. Exits with 5
+    while a run is at it; end that first with `planforge cancel`.
+
+    \b
+    Example:
+      planforge plan cancel 1 --reason "the request was withdrawn"
+    """
+    _move(plan_id, "cancel", actor, reason, as_json)
+
+
+@plan.command()
+@click.argument("plan_id")
+@actor_option
+@reason_option
+@json_option
+def close(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
+    """Close a plan: nothing more is to be done with it
+
+    For a plan that is approved, under way without a run, or done. One that has not landed does not land any
+    more. Exits with 5 while a run is at it.
+
+    \b
+    Example:
+      planforge plan close 1 --reason "landed and released"
+    """
+    _move(plan_id, "close", actor, reason, as_json)
+
+
+def _move(plan_id: str, event: str, actor: str | None, reason: str, as_json: bool) -> None:
+    from planforge.app import deciders, statuses
+
+    project = here()
+    who = deciders.person_or_script(project, actor)
+    found = statuses.move(project, plan_id, event, actor=who, reason=reason)
+    show(found, f"{found.plan} is {found.status}", as_json=as_json)
 
 
 @plan.command()

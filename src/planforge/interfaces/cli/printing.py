@@ -6,6 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import TextIO
 
+LONGEST = 2000
+"""So many characters of one line are shown; that there are more is said."""
+
 
 def hush(stream: TextIO) -> None:
     """Point a stream that nobody reads any more at nothing: then it cannot fail again, not even at exit."""
@@ -37,3 +40,22 @@ def table(rows: Sequence[tuple[str, ...]], indent: str = "") -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(indent + line.rstrip() for line in lines)
+
+
+def visible(text: str) -> str:
+    """The text with everything written out that a terminal would obey, reorder or not show."""
+    shown = "".join(letter if _is_plain(letter) else _escaped(letter) for letter in text[:LONGEST])
+    more = len(text) - LONGEST
+    return f"{shown} … and {more} more characters" if more > 0 else shown
+
+
+def _is_plain(letter: str) -> bool:
+    if letter.isascii():
+        return letter == "\t" or letter.isprintable()
+    import unicodedata
+
+    return unicodedata.category(letter)[0] != "C" and letter not in "\u2028\u2029"
+
+
+def _escaped(letter: str) -> str:
+    return f"\\x{ord(letter):02x}" if ord(letter) < 256 else f"\\u{ord(letter):04x}"

@@ -40,6 +40,7 @@ QUIET = (
     events.EffectCompleted,
     events.DriverStarted,
     events.ApprovalUsed,
+    events.QuestionAsked,
     events.PlanEnded,
     events.RunEnded,
     events.LeaseGranted,
@@ -51,6 +52,7 @@ QUIET = (
     events.BudgetReconciled,
     events.SessionKept,
     events.SessionLost,
+    events.TaskMoved,
 )
 """Facts that progress leaves to the log."""
 
@@ -58,6 +60,9 @@ GOOD = {"VerifyOk", "PatchApplied", "StepCompleted", "PlanApproved", "PlanForged
 GOOD |= {"PlanLanded", "CheckoutUpdated"}
 BAD = {"VerifyFailed", "AttemptRejected", "StepFailed", "EffectFailed"}
 BAD |= {"LandingConflicted", "LandingBroken", "PlanHeldBack"}
+
+SIGNALS = {"completed": "✓", "approved": "✓", "revision": "↻", "escalated": "⚠"}
+"""How a stage of a pipeline ends."""
 
 ACTIVITY = {
     "RunAgent": "the {about} is at work",
@@ -165,7 +170,7 @@ def _live() -> Iterator[Screen]:
     console = Console(stderr=True, highlight=False)
     under_way = UnderWay()
     spinners: dict[str, Spinner] = {}
-    colours = {"✓": "green", "✗": "red", "·": "dim", "!": "yellow"}
+    colours = {"✓": "green", "✗": "red", "·": "dim", "!": "yellow", "→": "blue", "↻": "yellow", "⚠": "red"}
 
     def drawn() -> RenderableType:
         found = under_way.lines()
@@ -231,4 +236,11 @@ def _place(recorded: Recorded) -> str:
 
 
 def _mark(recorded: Recorded) -> str:
+    match recorded.event:
+        case events.StageStarted():
+            return "→"
+        case events.StageEnded(outcome=outcome):
+            return SIGNALS[outcome]
+        case events.TaskEnded(succeeded=succeeded):
+            return "✓" if succeeded else "✗"
     return "✓" if recorded.kind in GOOD else "✗" if recorded.kind in BAD else "·"

@@ -184,7 +184,7 @@ def backtest(run: str, settings: tuple[str, ...], as_json: bool) -> None:
 
     Decides the run again with recorded answers, up to its end or to the first question that nobody was asked
     then. Settings are those of `planforge.toml`: `forge.cap` (or `loop.cap`), `run.attempts`, `run.jobs`,
-    `run.max_files`, `run.handoffs`, and `run.parallel`.
+    `run.escalate_after`, `run.max_files`, `run.handoffs`, and `run.parallel`.
 
     \b
     Examples:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli import views
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
 
@@ -23,13 +23,20 @@ def role() -> None:
     """
 
 
+def _root() -> Path:
+    """Where the settings are, if there are any; no repository is needed."""
+    from planforge.app.scanning import project_of
+
+    return project_of(Path.cwd())
+
+
 @role.command("list")
 @json_option
 def list_(as_json: bool) -> None:
     """List all roles, who plays each here, and with which model"""
     from planforge.app import roles
 
-    rows = roles.listed(views.here())
+    rows = roles.listed(_root())
     head = ("role", "access", "tier", "agent", "model", "answers", "skills")
     shown = [
         (
@@ -58,7 +65,7 @@ def show_(name: str, as_json: bool) -> None:
     """
     from planforge.app import roles
 
-    found = roles.show(views.here(), name)
+    found = roles.show(_root(), name)
     show(found, lambda: _page(found), as_json=as_json)
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
+
+if TYPE_CHECKING:
+    from planforge.rules.states import Machine
 
 
 @click.command()
@@ -41,7 +45,17 @@ def states(name: str | None, svg: Path | None, as_json: bool) -> None:
     if svg is not None:
         _write(svg, pictures.as_svg(found.name, found.about, found.states, arrows, found.final))
         talk(f"wrote {svg}")
-    show(found, lambda: pictures.as_text(found.states, arrows, found.final), as_json=as_json)
+    show(
+        found,
+        lambda: pictures.as_text(found.states, arrows, found.final) + _commands(found),
+        as_json=as_json,
+    )
+
+
+def _commands(found: Machine) -> str:
+    """What a person types, where there are commands for it."""
+    typed = dict.fromkeys((row.event, row.command) for row in found.transitions if row.command)
+    return f"\n\n{table(list(typed))}" if typed else ""
 
 
 def _write(path: Path, drawn: str) -> None:

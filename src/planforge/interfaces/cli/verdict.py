@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from planforge.interfaces.cli.show import json_option, show
+
+if TYPE_CHECKING:
+    from planforge.rules.verdicts import Judgement
 
 EXIT_CODES = {"approved": 0, "revision": 1, "unknown": 2}
 
@@ -16,21 +21,32 @@ EXIT_CODES = {"approved": 0, "revision": 1, "unknown": 2}
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--kind",
-    type=click.Choice(["audit", "review", "polish", "module"]),
+    type=click.Choice(["audit", "review", "polish", "module", "sarif"]),
     required=True,
-    help="Whose answer it is: an auditor's of a plan, a review stage's, a polish loop's, a module's.",
+    help="Whose answer it is: a plan's auditor's, a review stage's, a polish loop's, a module's, a tool's.",
+)
+@click.option(
+    "--sarif",
+    "out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also write the findings to this file, as SARIF 2.1.0.",
 )
 @json_option
-def verdict(file: Path, kind: str, as_json: bool) -> int:
+def verdict(file: Path, kind: str, out: Path | None, as_json: bool) -> int:
     """Say what a review comes to: approved, revision or unknown
 
     Exits with 0, 1 or 2. Whatever is not in the vocabulary of its kind is unknown, and so are two verdicts
     that differ, a verdict in a quotation or in code, and a file that is not there. `-` reads standard input.
 
+    Kind `sarif` is what a tool found: an error in it sends the work back, and a tool that did not run to its
+    end is unknown.
+
     \b
     Examples:
       planforge verdict CODE_REVIEW.md --kind review
       planforge verdict - --kind audit --json < answer.txt
+      ruff check --output-format sarif | planforge verdict - --kind sarif
+      planforge verdict review-M-001.md --kind module --sarif findings.sarif
     """
     from planforge.rules.verdicts import KINDS
     from planforge.rules.verdicts.judgement import unknown
@@ -42,12 +58,28 @@ def verdict(file: Path, kind: str, as_json: bool) -> int:
         found = unknown(f"`{file}` cannot be read: {error.strerror}")
     except UnicodeDecodeError:
         found = unknown(f"`{file}` is not UTF-8")
+    if out:
+        _write(out, found)
     document = {
         "verdict": found.verdict,
         "max_severity": found.max_severity,
         "loops": found.loops,
-        "findings": found.findings,
+        "findings": [
+            {**msgspec.structs.asdict(each), "fingerprint": each.fingerprint} for each in found.findings
+        ],
         "reason": found.reason,
     }
     show(document, lambda: f"{found.verdict.value}: {found.reason}", as_json=as_json)
     return EXIT_CODES[found.verdict.value]
+
+
+def _write(out: Path, found: Judgement) -> None:
+    from planforge import __version__
+    from planforge.errors import InvalidInput
+    from planforge.rules.verdicts import sarif
+
+    document = msgspec.json.format(msgspec.json.encode(sarif.log(found, __version__)))
+    try:
+        out.write_bytes(document + b"\n")
+    except OSError as error:
+        raise InvalidInput(f"`{out}` cannot be written: {error.strerror}") from error

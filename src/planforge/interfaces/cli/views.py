@@ -10,13 +10,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planforge.interfaces.cli.printing import as_document, table
+from planforge.interfaces.cli.printing import as_document, table, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planforge.app.overview import Overview
     from planforge.app.project import Project
+    from planforge.app.questions import QuestionRow
     from planforge.app.runs import RunRow
     from planforge.kernel.events import Recorded
     from planforge.kernel.filters import Filter
@@ -62,12 +63,25 @@ def _overview(found: Overview) -> str:
             for step in item.steps
         ]
         parts.append(f"{plan.plan}  {plan.status}  {plan.title}{place}\n" + table(steps, "  "))
+    if found.tasks:
+        tasks = [
+            (task.task, task.status, task.pipeline, task.stage, visible(task.title)) for task in found.tasks
+        ]
+        parts.append("Tasks\n" + table(tasks, "  "))
+    if found.questions:
+        rows = [(each.name, each.run, each.asked_at[:10], _asked(each)) for each in found.questions]
+        parts.append("Questions\n" + table(rows, "  "))
     parts.append("Next\n" + "\n".join(f"  {command}" for command in found.next))
     return "\n\n".join(part.rstrip() for part in parts)
 
 
 def _status(run: RunRow) -> str:
     return f"parked until {run.until[:16].replace('T', ' ')} UTC" if run.until else run.status
+
+
+def _asked(question: QuestionRow) -> str:
+    names = " | ".join(option.name for option in question.options)
+    return visible(f"{' '.join(question.text.split())} ({names})")
 
 
 def log(

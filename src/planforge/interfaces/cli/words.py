@@ -17,7 +17,7 @@ def first_line(text: str, limit: int = 100) -> str:
 
 def where(event: Event) -> str:
     """What an event is about: the step, the plan, or the run."""
-    for name in ("step", "plan", "run"):
+    for name in ("step", "plan", "task", "run"):
         if value := getattr(event, name, ""):
             return str(value)
     return ""
@@ -132,6 +132,11 @@ def _(event: events.PlanEnded) -> str:
     return f"{how}: {event.reason}; {event.branch} is at {event.commit[:12]}"
 
 
+@said.register(events.PlanMoved)
+def _(event: events.PlanMoved) -> str:
+    return f"{event.status} by {event.actor}: {first_line(event.reason, 160)}"
+
+
 @said.register(events.StepStarted)
 def _(event: events.StepStarted) -> str:
     place = f" at {event.base[:12]}" if event.base else f", by {event.holder}" if event.holder else ""
@@ -219,6 +224,18 @@ def _(event: events.GateDecided) -> str:
     how = "let it through" if event.approved else "said no at"
     why = f": {first_line(event.reason)}" if event.reason else ""
     return f"{event.actor} {how} gate {event.gate} (tree {event.content[:12]}){why}"
+
+
+@said.register(events.QuestionAsked)
+def _(event: events.QuestionAsked) -> str:
+    names = " | ".join(choice.name for choice in event.choices)
+    return f"question-{event.number:03}: {first_line(event.text, 160)} ({names})"
+
+
+@said.register(events.QuestionAnswered)
+def _(event: events.QuestionAnswered) -> str:
+    why = f": {first_line(event.reason)}" if event.reason else ""
+    return f"{event.actor} answered question-{event.number:03} with {event.answer}{why}"
 
 
 @said.register(events.ArtifactRecorded)
@@ -388,3 +405,50 @@ def _(event: events.LimitReached) -> str:
 def _(event: events.AgentSwitched) -> str:
     until = moment(event.until)
     return f"{event.successor} is the {event.role} until {until}: {event.agent} has reached its limit"
+
+
+@said.register(events.TaskOpened)
+def _(event: events.TaskOpened) -> str:
+    return f"{event.task} is opened for pipeline {event.pipeline}: {first_line(event.title)}"
+
+
+@said.register(events.TaskMoved)
+def _(event: events.TaskMoved) -> str:
+    by = f", by {event.actor}" if event.actor else ""
+    return f"{event.task} is {event.status} ({event.event}{by})"
+
+
+@said.register(events.StageStarted)
+def _(event: events.StageStarted) -> str:
+    again = f", iteration {event.iteration}" if event.iteration > 1 else ""
+    return f"{event.stage} begins{again} ({event.name})"
+
+
+STAGE_ENDS = {
+    "completed": "{stage} — completed: {reason}",
+    "approved": "{stage} — Approved: {reason}",
+    "revision": "{stage} — Revision Required (iteration {iteration}): {reason}",
+    "escalated": "{stage} — escalated to human: {reason}",
+}
+
+
+@said.register(events.StageEnded)
+def _(event: events.StageEnded) -> str:
+    reason = first_line(event.reason, 200)
+    return STAGE_ENDS[event.outcome].format(stage=event.stage, iteration=event.iteration, reason=reason)
+
+
+@said.register(events.TaskEnded)
+def _(event: events.TaskEnded) -> str:
+    if event.succeeded:
+        place = f", {event.branch} at {event.commit[:12]}" if event.branch else ""
+        return f"went through its pipeline{place}"
+    again = f"planforge task resume {event.task} --at {event.stage}"
+    look = f"; look at {event.document}" if event.document else ""
+    return f"stopped at {event.stage}{look}; go on with `{again}`"
+
+
+@said.register(events.FrictionNoted)
+def _(event: events.FrictionNoted) -> str:
+    skill = f" {event.skill}" if event.skill else ""
+    return f"friction: {event.issue}{skill} ({event.persona}): {first_line(event.detail)}"

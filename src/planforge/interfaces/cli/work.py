@@ -118,6 +118,9 @@ def summary(document: Document) -> str:
         lines.append(f"plan: {document.path}")
         verb = "approve" if document.status == "done" else "show"
         lines.append(f"next: planforge plan {verb} {document.plan}")
+    elif document.flow == "pipeline":
+        lines += [f"branch: {document.branch} at {document.landed_commit[:12]}"] if document.branch else []
+        lines.append(f"next: planforge task show {document.plan}")
     elif document.branch:
         lines.append(f"branch: {document.branch} at {document.landed_commit[:12]}")
         if document.status == "done":

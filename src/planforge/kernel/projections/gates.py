@@ -53,9 +53,10 @@ def _(db: apsw.Connection, event: events.GateRaised, recorded: Recorded) -> None
 def _(db: apsw.Connection, event: events.GateDecided, recorded: Recorded) -> None:
     columns = "status = ?, actor = ?, reason = ?, decided_at = ?"
     said = ("approved" if event.approved else "rejected", event.actor, event.reason, recorded.at)
-    where = "plan = ? AND gate = ? AND content = ? AND status = 'waiting'"
+    # A yes that is said again of a later gate, by whoever copies it, is not said of that one.
+    where = "plan = ? AND gate = ? AND content = ? AND status = 'waiting' AND number = coalesce(?, number)"
     statement = f"UPDATE raised_gates SET {columns} WHERE {where}"  # noqa: S608  (constants)
-    db.execute(statement, (*said, event.plan, event.gate, event.content))
+    db.execute(statement, (*said, event.plan, event.gate, event.content, event.number or None))
 
 
 @folds.of(events.ApprovalUsed)

@@ -93,6 +93,12 @@ def _(db: apsw.Connection, event: events.PlanEnded, recorded: Recorded) -> None:
         db.execute("INSERT OR IGNORE INTO unlanded VALUES (?)", (event.plan,))
 
 
+@folds.of(events.PlanMoved)
+def _(db: apsw.Connection, event: events.PlanMoved, recorded: Recorded) -> None:
+    _plan(db, event.plan, event.status, recorded.at)
+    db.execute("DELETE FROM unlanded WHERE plan = ?", (event.plan,))
+
+
 @folds.of(events.PlanLanded)
 def _(db: apsw.Connection, event: events.PlanLanded, recorded: Recorded) -> None:
     del recorded

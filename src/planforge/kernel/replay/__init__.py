@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from planforge.errors import LedgerUnreadable, PerformerFailed, PlanforgeError, RefusedByGate
+from planforge.errors import CannotPerform, LedgerUnreadable, PlanforgeError, RefusedByGate
 from planforge.kernel.effects import Effect, Flow, Note, Together, close
 from planforge.kernel.events import RunEnded, StepCompleted
 from planforge.kernel.objects import address
@@ -39,6 +39,7 @@ DECISIONS = frozenset(
     | {"AttemptInspected", "StepCompleted", "StepFailed", "PlanEnded", "RunEnded"}
     | {"PlanLanded", "LandingConflicted", "LandingBroken", "PlanHeldBack", "StepReopened"}
     | {"LandingRestarted", "LandingCaughtUp"}
+    | {"StageEnded", "TaskMoved", "TaskEnded"}
 )
 """The facts that say what was decided, and not only what was asked or answered."""
 
@@ -122,7 +123,7 @@ class _Comparing:
         stopped: RecordingEnds | PlanforgeError | None = None
         try:
             end = judge(drive(flow, self.answer, self._tape.order))
-        except PerformerFailed as error:
+        except (CannotPerform, RefusedByGate) as error:
             reason, code = error.message, error.exit_code
             end = RunEnded(run=self._tape.run, succeeded=False, reason=reason, exit_code=code)
         except (Differs, LedgerUnreadable):

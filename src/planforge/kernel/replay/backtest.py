@@ -6,11 +6,13 @@ From then on an answer is taken only where it is known:
 
 - an effect without an outcome is taken as done;
 - what a plan file or an approval says after it was written follows from the effect;
-- where a branch points follows from what has landed in this telling;
+- where a branch points follows from what has landed in this telling, as long as it is
+  known which of several flows comes first (`company.py`);
 - anything else must have been asked for, word for word, in the recorded run. An
   agent or a person gives each recorded answer once.
 
-Where none of that holds, the recording ends, and the back-test says so.
+Where none of that holds, the recording ends, and the back-test says so. Flows that go
+at once each go on as far as they can.
 """
 
 from __future__ import annotations
@@ -21,15 +23,16 @@ from typing import TypeVar
 
 import msgspec
 
-from planforge.errors import LedgerUnreadable, PerformerFailed, PlanforgeError
+from planforge.errors import CannotPerform, LedgerUnreadable, PlanforgeError, RefusedByGate
 from planforge.kernel import effects
 from planforge.kernel.driver import outcome_type
 from planforge.kernel.effects import Effect, Flow, Note
-from planforge.kernel.events import AuditRecorded, EffectFailed, Event, RunEnded, StepStarted
+from planforge.kernel.events import AuditRecorded, EffectFailed, Event, PlanStarted, RunEnded, StepStarted
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.objects import address
 from planforge.kernel.payloads import encode
 from planforge.kernel.replay import CANCELLED, Differs, asked_of, require_same, words_of
+from planforge.kernel.replay.company import Company
 from planforge.kernel.replay.differences import Difference, differing, same_but_redacted, value_of
 from planforge.kernel.replay.tape import Asked, Entry, RecordingEnds, Tape, drive
 
@@ -81,6 +84,8 @@ class Backtest(msgspec.Struct, frozen=True, kw_only=True):
     end: End | None
     stopped: str
     """Where the recording ends and why, if it could not be told to its end."""
+    unanswered: tuple[str, ...]
+    """The keys of the questions at which it ends; several where steps go at once."""
     recorded_end: End | None
     cost: Cost
     """Up to the end, or up to where the recording ends."""
@@ -88,16 +93,23 @@ class Backtest(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: tuple[str, ...]
 
 
-def backtest(tape: Tape, flow: Flow[Result], judge: Callable[[Result], RunEnded]) -> Backtest:
-    """Drive `flow`, made with other settings, from `tape`."""
-    telling = _Telling(tape)
+def backtest(
+    tape: Tape,
+    flow: Flow[Result],
+    judge: Callable[[Result], RunEnded],
+    watch: Callable[[Asked], None] | None = None,
+) -> Backtest:
+    """Drive `flow`, made with other settings, from `tape`; `watch` gets to see everything it asks for."""
+    telling = _Telling(tape, watch)
     end: RunEnded | None = None
     stopped = ""
     try:
-        end = judge(drive(flow, telling.answer, tape.order))
+        end = judge(drive(flow, telling.answer, tape.order, telling.company))
     except RecordingEnds as error:
-        stopped = f"recording ends here: {words_of(error.asked)} at `{error.asked.key}`"
-    except PerformerFailed as error:
+        end = telling.refused(error.asked)
+        stopped = "" if end else telling.why(error.asked)
+    except (CannotPerform, RefusedByGate) as error:
+        # What ends a run for good (`app/runs.py`), whether an effect or the flow itself came to it.
         end = RunEnded(run=tape.run, succeeded=False, reason=error.message, exit_code=error.exit_code)
     except LedgerUnreadable:
         raise
@@ -111,6 +123,7 @@ def backtest(tape: Tape, flow: Flow[Result], judge: Callable[[Result], RunEnded]
         ended=end is not None,
         end=_end(end),
         stopped=stopped,
+        unanswered=() if end else tuple(telling.unanswered),
         recorded_end=_end(tape.ended),
         cost=telling.cost,
         recorded_cost=cost_of(tape),
@@ -127,8 +140,16 @@ def _end(ended: RunEnded | None) -> End | None:
 class _Telling:
     """Answers a flow that may ask for something else than was recorded."""
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tape, watch: Callable[[Asked], None] | None) -> None:
         self.parted: Difference | None = None
+        self.company = Company(tape)
+        self.unanswered: dict[str, str] = {}
+        """Where the recording ends, and why where that is not just that nobody was asked."""
+        self._watch = watch
+        self._landed: set[str] = set()
+        self._planned: tuple[str, ...] = ()
+        facts = (entry.fact for entry in tape.entries.values() if entry.fact is not None)
+        self._recorded_plan = next(filter(None, map(_planned, facts)), ())
         self.cost = Cost()
         self.assumptions: dict[str, None] = {}
         self._tape = tape
@@ -140,16 +161,61 @@ class _Telling:
                 self._known[entry.intent.effect, entry.intent.fingerprint].append(key)
 
     def answer(self, asked: Asked) -> object:
+        if self._watch is not None:
+            self._watch(asked)
+        try:
+            return self._answered(asked)
+        except RecordingEnds:
+            self.unanswered.setdefault(asked.key, "")
+            raise
+
+    def _answered(self, asked: Asked) -> object:
         if self.parted is None:
             self._compare(asked)
         if isinstance(asked.what, Note):
             count_fact(self.cost, asked.what.event)
+            self._planned = _planned(asked.what.event) or self._planned
             return None
         if not isinstance(asked.what, Effect):
             return None
+        if isinstance(asked.what, effects.Land):
+            self._require_turn(asked)
+        if isinstance(asked.what, effects.GatherContext) and self._planned not in ((), self._recorded_plan):
+            raise RecordingEnds(asked)  # agents are told what steps there are
         answer = self._answer(asked, asked.what)
         self._follow_branch(asked.what, answer)
         return answer
+
+    def _require_turn(self, asked: Asked) -> None:
+        """It must be known what has landed before; where that is not what had landed then, decisions part."""
+        if not self.company.is_first(asked.key):
+            self.unanswered[asked.key] = "it is not on record which of the steps at work lands first"
+            raise RecordingEnds(asked)
+        before = {key for key in self._tape.entries if self._has_landed_before(key, asked.key)}
+        if self.parted is None and before != self._landed:
+            problem = f"`{asked.key}` lands in another order than is on record"
+            self.parted = differing(asked.key, problem, sorted(before), sorted(self._landed))
+        self._landed.add(asked.key)
+
+    def _has_landed_before(self, key: str, other: str) -> bool:
+        entry, later = self._tape.entries[key], self._tape.entries.get(other)
+        is_landing = entry.intent is not None and entry.intent.effect == effects.Land.__name__
+        return is_landing and later is not None and 0 < entry.last < later.last
+
+    def why(self, asked: Asked) -> str:
+        """Where the recording ends, and how many other questions it leaves open."""
+        said = self.unanswered.get(asked.key) or words_of(asked)
+        others = len(self.unanswered.keys() - {asked.key})
+        more = f", and at {others} other place{'s' if others > 1 else ''}" if others else ""
+        return f"recording ends here: {said} at `{asked.key}`{more}"
+
+    def refused(self, asked: Asked) -> RunEnded | None:
+        """How the run ended, if a gate refused exactly this and nothing was decided otherwise before."""
+        recorded, entry = self._tape.ended, self._tape.entries.get(asked.key)
+        begun = entry is not None and entry.intent is not None and entry.outcome is None
+        if self.parted is None and begun and recorded and recorded.exit_code == RefusedByGate.exit_code:
+            return recorded
+        return None
 
     def _compare(self, asked: Asked) -> None:
         entry = self._tape.entries.get(asked.key)
@@ -171,6 +237,8 @@ class _Telling:
                 return None
             if (told := self._told(effect)) is not None:
                 return told
+            if isinstance(effect, effects.Land):
+                raise RecordingEnds(asked)
         entry = self._recorded(asked, effect)
         assert entry.outcome is not None
         count_outcome(self.cost, self._tape, entry)
@@ -226,6 +294,11 @@ class _Telling:
         if not same_but_redacted(encode(recorded), encode(end)) and not recorded.reason.startswith(CANCELLED):
             problem = "the flow ends otherwise than the recording says"
             self.parted = differing("", problem, value_of(recorded), value_of(end))
+
+
+def _planned(event: Event) -> tuple[str, ...]:
+    """The steps that a plan was started with, if that is what the event says."""
+    return tuple(step.step for step in event.steps) if isinstance(event, PlanStarted) else ()
 
 
 def cost_of(tape: Tape) -> Cost:

@@ -154,6 +154,13 @@ class Tape:
         entry = self.entries.get(key)
         return entry.first if entry else 2**62
 
+    def span(self, path: str) -> tuple[int, int] | None:
+        """Where in the recording the flow with that path begins and where it ends, if it is there."""
+        found = [entry for key, entry in self.entries.items() if key.startswith(f"{path}/")]
+        if not found:
+            return None
+        return min(entry.first for entry in found), max(entry.last for entry in found)
+
     def body(self, payload: Payload) -> bytes:
         """An encoded body, wherever it is."""
         return self._objects.get(payload.object) if payload.object else bytes(payload.inline)
@@ -171,9 +178,35 @@ class Tape:
             ) from error
 
 
-def drive(flow: Flow[Result], answer: Callable[[Asked], object], order: Callable[[str], int]) -> Result:
+class Watching(Protocol):
+    """Whoever wants to know which flows of several go at once."""
+
+    def gathered(self, key: str, asked: Together[object]) -> None:
+        """Flows are about to go at once."""
+
+    def begins(self, path: str) -> None:
+        """One of them begins."""
+
+    def ends(self, path: str, last: str) -> None:
+        """One of them has ended; `last` is the last key it asked under."""
+
+    def stops(self, path: str) -> None:
+        """One of them cannot go on: the recording ends in it."""
+
+
+def path_of(key: str, name: str) -> str:
+    """The path of a flow that goes with others."""
+    return f"{key}/{quote(name, safe='')}"
+
+
+def drive(
+    flow: Flow[Result],
+    answer: Callable[[Asked], object],
+    order: Callable[[str], int],
+    watching: Watching | None = None,
+) -> Result:
     """Run `flow` to its end with what `answer` returns or raises."""
-    steps = _steps(flow, "", order)
+    steps = _steps(flow, "", order, watching)
     try:
         asked = next(steps)
         while True:
@@ -192,7 +225,9 @@ def drive(flow: Flow[Result], answer: Callable[[Asked], object], order: Callable
 Steps = Generator[Asked, object, Result]
 
 
-def _steps(flow: Flow[Result], path: str, order: Callable[[str], int]) -> Steps[Result]:
+def _steps(
+    flow: Flow[Result], path: str, order: Callable[[str], int], watching: Watching | None
+) -> Steps[Result]:
     ordinal = 0
     answer: object = None
     failure: PerformerFailed | None = None
@@ -207,7 +242,7 @@ def _steps(flow: Flow[Result], path: str, order: Callable[[str], int]) -> Steps[
             answer, failure = None, None
             try:
                 if isinstance(what, Together):
-                    answer = yield from _together(what, asked, order)
+                    answer = yield from _together(what, asked, order, watching)
                 else:
                     answer = yield asked
             except PerformerFailed as error:
@@ -217,41 +252,96 @@ def _steps(flow: Flow[Result], path: str, order: Callable[[str], int]) -> Steps[
 
 
 def _together(
-    asked: Together[object], intent: Asked, order: Callable[[str], int]
+    asked: Together[object], intent: Asked, order: Callable[[str], int], watching: Watching | None
 ) -> Generator[Asked, object, dict[str, object]]:
-    """Advance each flow where the recording goes on next; one that cannot go on does not stop the others."""
-    path = f"{intent.key}/"
-    flows = {name: _steps(flow, path + quote(name, safe=""), order) for name, flow in asked.flows.items()}
-    waiting: dict[str, Asked] = {}
-    ended: dict[str, object] = {}
-
-    def advance(name: str, go: Callable[[], Asked]) -> None:
-        try:
-            waiting[name] = go()
-        except StopIteration as stop:
-            ended[name] = stop.value
-        except (PerformerFailed, RecordingEnds) as error:
-            ended[name] = error
-
+    """Go on with the flow that the recording goes on with next; one that cannot does not stop the others."""
+    group = _Group(asked, intent.key, order, watching)
     try:
         yield intent
-        for name, steps in flows.items():
-            advance(name, steps.__next__)
-        while waiting:
-            name = min(waiting, key=lambda name: order(waiting[name].key))
-            steps = flows[name]
+        group.begin()
+        while group.waiting:
+            path = group.next()
+            question = group.waiting.pop(path)
             try:
-                answer = yield waiting.pop(name)
+                answer = yield question
             except (PerformerFailed, RecordingEnds) as error:
-                advance(name, _throwing(steps, error))
+                group.advance(path, _throwing(group.flows[path], error), question.key)
             else:
-                advance(name, _sending(steps, answer))
+                group.advance(path, _sending(group.flows[path], answer), question.key)
     finally:
-        for steps in flows.values():
+        for steps in group.flows.values():
             steps.close()
         for flow in asked.flows.values():
             close(flow)
-    return _results({name: ended[name] for name in asked.flows})
+    return group.results()
+
+
+class _Group:
+    """Flows that go at once, as many as may; the others begin when one has ended."""
+
+    def __init__(
+        self,
+        asked: Together[object],
+        key: str,
+        order: Callable[[str], int],
+        watching: Watching | None,
+    ) -> None:
+        self._names = {path_of(key, name): name for name in asked.flows}
+        self.flows = {
+            path_of(key, name): _steps(flow, path_of(key, name), order, watching)
+            for name, flow in asked.flows.items()
+        }
+        self.waiting: dict[str, Asked] = {}
+        self._left = list(self.flows)
+        self._limit = asked.limit
+        self._order = order
+        self._watching = watching
+        self._ended: dict[str, object] = {}
+        if watching is not None:
+            watching.gathered(key, asked)
+
+    def begin(self) -> None:
+        """Have as many begin as may go at once."""
+        for _ in range(min(self._limit, len(self._left))):
+            self._begin_next()
+
+    def _begin_next(self) -> None:
+        if self._left:
+            path = self._left.pop(0)
+            if self._watching is not None:
+                self._watching.begins(path)
+            self.advance(path, self.flows[path].__next__)
+
+    def next(self) -> str:
+        """The flow whose question comes next in the recording."""
+        return min(self.waiting, key=lambda path: self._order(self.waiting[path].key))
+
+    def advance(self, path: str, go: Callable[[], Asked], last: str = "") -> None:
+        """Have a flow go on. One that has ended makes room; one whose recording ends would still be at it."""
+        try:
+            self.waiting[path] = go()
+        except StopIteration as stop:
+            self._end(path, stop.value, last)
+        except PerformerFailed as error:
+            self._end(path, error, last)
+        except RecordingEnds as error:
+            self._ended[path] = error
+            if self._watching is not None:
+                self._watching.stops(path)
+
+    def _end(self, path: str, result: object, last: str) -> None:
+        self._ended[path] = result
+        if self._watching is not None:
+            self._watching.ends(path, last)
+        self._begin_next()
+
+    def results(self) -> dict[str, object]:
+        """What came of each; raises what one that did not end ended with, the recording's end first."""
+        for kind in (RecordingEnds, PerformerFailed):
+            for path in self.flows:
+                if isinstance(result := self._ended.get(path), kind):
+                    raise result
+        return {name: self._ended[path] for path, name in self._names.items()}
 
 
 def _throwing(steps: Steps[object], error: Exception) -> Callable[[], Asked]:
@@ -260,11 +350,3 @@ def _throwing(steps: Steps[object], error: Exception) -> Callable[[], Asked]:
 
 def _sending(steps: Steps[object], answer: object) -> Callable[[], Asked]:
     return lambda: steps.send(answer)
-
-
-def _results(ended: dict[str, object]) -> dict[str, object]:
-    for kind in (RecordingEnds, PerformerFailed):
-        for result in ended.values():
-            if isinstance(result, kind):
-                raise result
-    return ended

@@ -47,6 +47,9 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     least: int = 1
     """How many bytes it must have; an empty file is none."""
 
+    def __str__(self) -> str:
+        return f"artifact {self.path} min={self.least}"
+
 
 class Predicate(msgspec.Struct, frozen=True, kw_only=True):
     """A comparison of one field of a record."""
@@ -70,11 +73,17 @@ class Require(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     predicate: Predicate
 
+    def __str__(self) -> str:
+        return f"require {self.predicate}"
+
 
 class Forbid(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Something that a record must not say."""
 
     predicate: Predicate
+
+    def __str__(self) -> str:
+        return f"forbid {self.predicate}"
 
 
 class After(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -82,6 +91,9 @@ class After(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     stage: str
     verdict: str
+
+    def __str__(self) -> str:
+        return f"after {self.stage} = {self.verdict}"
 
 
 Directive: TypeAlias = Artifact | Require | Forbid | After
@@ -214,7 +226,7 @@ def in_markdown(text: str) -> tuple[Gate, ...]:
     for label, lines in _fences(text):
         found = LABEL.fullmatch(label)
         if not found:
-            if label.split(maxsplit=1)[:1] in (["gates"], ["outputs"]):
+            if _labels_a_gate(label):
                 raise InvalidGate(f"`{label}` is not how a gate is labelled", "such as `gates phase=plan`")
             continue
         kind, stage = Kind(found["kind"]), found["stage"]
@@ -236,5 +248,14 @@ def _fences(text: str) -> Iterator[tuple[str, list[tuple[int, str]]]]:
             fence = ""
         elif fence:
             lines.append((number, line))
-    if fence and label.split(maxsplit=1)[:1] in (["gates"], ["outputs"]):
+    if fence and (_labels_a_gate(label) or any(_labels_a_gate(_label(line)) for _, line in lines)):
         raise InvalidGate(f"the fence `{label}` is never closed")
+
+
+def _label(line: str) -> str:
+    found = OPENING.fullmatch(line)
+    return found["label"] if found else ""
+
+
+def _labels_a_gate(label: str) -> bool:
+    return label.split(maxsplit=1)[:1] in (["gates"], ["outputs"])

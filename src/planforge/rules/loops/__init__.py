@@ -14,7 +14,7 @@ from typing import TypeAlias
 from planforge.rules.loops.decisions import Continue, Decision, Done, Escalate, Halt, Replan
 from planforge.rules.loops.policies import blocking_only
 from planforge.rules.loops.rounds import History, Round
-from planforge.rules.verdicts import AuditVerdict
+from planforge.rules.verdicts import Judgement
 
 __all__ = [
     "Continue",
@@ -38,9 +38,9 @@ class Loop:
         self._policy = policy
         self._history: History = ()
 
-    def record(self, item: Round | AuditVerdict) -> Decision:
+    def record(self, item: Round | Judgement) -> Decision:
         """Add what one round came to and decide what follows from it."""
-        latest = Round.of_audit(item) if isinstance(item, AuditVerdict) else item
+        latest = Round.of_audit(item) if isinstance(item, Judgement) else item
         self._history = (*self._history, latest)
         return self._policy(self._history)
 

@@ -15,6 +15,7 @@ from planforge.rules.findings import Finding
 from planforge.rules.loops.decisions import Done, Halt, Numbers
 from planforge.rules.loops.guards import Guard, Look
 from planforge.rules.loops.rounds import Counts, History
+from planforge.rules.verdicts import Verdict
 
 RISE_PERCENT = 20
 """A total that rises by more than this after a decline is a spike."""
@@ -97,6 +98,8 @@ def termination(thresholds: Thresholds) -> Guard:
         counts = latest.counts
         numbers: Numbers = {"critical": counts.critical, "medium": counts.medium, "minor": counts.minor}
         saw = _counted(counts)
+        if latest.verdict is Verdict.UNKNOWN:
+            return Look(guard="termination", saw="nobody can tell what the review says", numbers=numbers)
         if not thresholds.met(counts):
             return Look(guard="termination", saw=f"{saw}: more than there may be", numbers=numbers)
         if thresholds.code and (latest.tests is None or not latest.tests.all_pass):
@@ -176,7 +179,8 @@ def stagnation(limit: int) -> Guard:
             f"{totals[-1]} in each of {limit} rounds, {kept} of {len(findings)} are those of the round before"
         )
         decision = None
-        if 100 * kept < ROTATED_PERCENT * len(findings):
+        readable = history[-1].verdict is not Verdict.UNKNOWN
+        if readable and 100 * kept < ROTATED_PERCENT * len(findings):
             critical = history[-1].counts.critical
             still = f"; {critical} critical are still open" if critical else ""
             decision = Done(f"a plateau: {saw}{still}", numbers)

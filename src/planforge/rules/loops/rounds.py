@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from planforge.rules.findings import Finding, Severity, worst
-from planforge.rules.verdicts import AuditVerdict, Verdict
+from planforge.rules.verdicts import Judgement, Verdict
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,13 +77,16 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def decided(self) -> Verdict:
-        """What the reviewer decided, or what its findings amount to."""
+        """What the reviewer decided, or what its findings amount to; nothing that blocks is ever approved."""
+        blocked = worst(self.findings) is Severity.BLOCKING
+        if self.verdict is Verdict.APPROVED and blocked:
+            return Verdict.UNKNOWN
         if self.verdict is not None:
             return self.verdict
-        return Verdict.REVISION if worst(self.findings) is Severity.BLOCKING else Verdict.APPROVED
+        return Verdict.REVISION if blocked else Verdict.APPROVED
 
     @classmethod
-    def of_audit(cls, audit: AuditVerdict) -> Round:
+    def of_audit(cls, audit: Judgement) -> Round:
         """The round that an audit makes."""
         return cls(findings=audit.findings, verdict=audit.verdict, reason=audit.reason)
 

@@ -133,5 +133,5 @@ def _finding(number: int, issue: _Issue) -> Finding:
         severity=severity,
         title=issue.description or issue.title,
         location=issue.location,
-        detail=issue.recommendation,
+        recommendation=issue.recommendation,
     )

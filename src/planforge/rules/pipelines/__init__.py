@@ -45,6 +45,10 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Where a revision goes back to; empty is the nearest stage before that writes something."""
     max_iterations: int = 3
     """How often it may ask for a revision before a person has to look."""
+    policy: str = "max-iterations"
+    """What decides whether it goes round once more; see `planforge policy list`."""
+    limits: dict[str, int | bool] = {}
+    """Settings of the policy over its defaults; that of `max-iterations` is `max_iterations`."""
     revised_by: str = ""
     """The role that is asked when the stage is come back to; empty is the same one."""
     tier: str = ""
@@ -52,8 +56,15 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     architecture: bool | None = None
     """Whether the architecture is part of its context; None is as its role has it."""
     summaries: Literal["", "none", "delta", "all"] = ""
+    document: str = ""
+    """The file that it leaves beneath the task's directory; empty is its name in capitals."""
     lands: bool = False
     """Whether it brings the work to its branch."""
+
+    @property
+    def leaves(self) -> str:
+        """The name of the file that it leaves."""
+        return self.document or f"{self.name.upper().replace('-', '_')}.md"
 
     @property
     def entry(self) -> Gate:
@@ -80,6 +91,8 @@ class Pipeline(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     stages: tuple[Stage, ...]
     requires: tuple[str, ...] = ()
     """The stages that must have approved exactly what lands."""
+    gates: str = ""
+    """A Markdown file of the project with gates in fences, for stages that have none of their own."""
 
     def index(self, name: str) -> int:
         """Where a stage stands."""

@@ -20,6 +20,7 @@ PLAN_STAGE = Stage(
     gate="forbid task.status in [committed, abandoned, blocked, escalated]",
     outputs=PLANNED,
     writes=("plan",),
+    document="PLAN.md",
 )
 REVIEW_PLAN = Stage(
     name="review-plan",
@@ -28,6 +29,7 @@ REVIEW_PLAN = Stage(
     verdict="review",
     judges=("plan",),
     tier="heavy",
+    document="PLAN_REVIEW.md",
 )
 IMPLEMENT = Stage(
     name="implement",
@@ -36,6 +38,7 @@ IMPLEMENT = Stage(
     outputs="artifact {task}/PROGRESS.md min=200",
     revised_by="fixer",
     writes=("code",),
+    document="PROGRESS.md",
 )
 REVIEW_CODE = Stage(
     name="review-code",
@@ -44,6 +47,7 @@ REVIEW_CODE = Stage(
     verdict="review",
     judges=("code",),
     tier="heavy",
+    document="CODE_REVIEW.md",
 )
 VALIDATE = Stage(
     name="validate",
@@ -52,6 +56,7 @@ VALIDATE = Stage(
     verdict="evidence",
     judges=("code",),
     tier="heavy",
+    document="VALIDATION_REPORT.md",
 )
 APPROVE = Stage(
     name="approve",
@@ -61,6 +66,7 @@ APPROVE = Stage(
     judges=("plan", "code"),
     on_revision="implement",
     tier="heavy",
+    document="APPROVAL.md",
 )
 WRITEBACK = Stage(name="writeback", role="collator", gate=NOT_STUCK, tier="light")
 COMMIT = Stage(
@@ -78,8 +84,15 @@ FORGE = Pipeline(
     name="forge",
     about="a plan: draft it, audit it, revise it while something blocks",
     stages=(
-        Stage(name="draft", role="drafter", revised_by="reviser", writes=("plan",)),
-        Stage(name="audit", role="auditor", verdict="audit", judges=("plan",), max_iterations=5),
+        Stage(name="draft", role="drafter", revised_by="reviser", writes=("plan",), document="PLAN.md"),
+        Stage(
+            name="audit",
+            role="auditor",
+            verdict="audit",
+            judges=("plan",),
+            policy="blocking-only",
+            limits={"cap": 5},
+        ),
     ),
 )
 
@@ -88,7 +101,7 @@ MODULE = Pipeline(
     about="a module of a delivery: develop, test, review",
     stages=(
         Stage(name="develop", role="developer", revised_by="fixer", writes=("code",)),
-        Stage(name="test", role="tester", verdict="evidence", judges=("code",), max_iterations=20),
+        Stage(name="test", role="tester", verdict="evidence", judges=("code",), policy="progress"),
         Stage(
             name="review",
             role="reviewer",
@@ -96,7 +109,7 @@ MODULE = Pipeline(
             verdict="module",
             judges=("code",),
             on_revision="develop",
-            max_iterations=20,
+            policy="progress",
         ),
         Stage(name="merge", role="collator", gate="after review = approved", tier="light", lands=True),
     ),
@@ -126,7 +139,7 @@ BUG = Pipeline(
     about="any other bug: plan the fix first",
     stages=(
         Stage(name="triage", role="fixer"),
-        Stage(name="plan-fix", role="planner", outputs=PLANNED, writes=("plan",)),
+        Stage(name="plan-fix", role="planner", outputs=PLANNED, writes=("plan",), document="PLAN.md"),
         REVIEW_PLAN,
         IMPLEMENT,
         REVIEW_CODE,
@@ -141,7 +154,9 @@ POLISH = Pipeline(
     about="a deliverable: review it and fix it until it is good enough",
     stages=(
         Stage(name="fix", role="fixer", writes=("deliverable",)),
-        Stage(name="review", role="reviewer", verdict="polish", judges=("deliverable",), max_iterations=50),
+        Stage(
+            name="review", role="reviewer", verdict="polish", judges=("deliverable",), policy="convergence"
+        ),
     ),
 )
 

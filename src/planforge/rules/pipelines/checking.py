@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from planforge.errors import InvalidInput
+from planforge.rules.loops.policies import named
 from planforge.rules.pipelines import NAME, InvalidPipeline, Pipeline, Stage
 
 TIERS = ("", "heavy", "balanced", "light")
@@ -35,6 +36,8 @@ def _of_stage(stage: Stage, roles: Collection[str]) -> Iterator[str]:
         yield "it has no role"
     if stage.tier not in TIERS:
         yield f"`{stage.tier}` is not a tier"
+    if "/" in stage.leaves or "\\" in stage.leaves or stage.leaves.startswith("."):
+        yield f"`{stage.leaves}` is not the name of a document"
     if stage.judges and not stage.verdict:
         yield f"it judges {' and '.join(stage.judges)}, but has no verdict"
     if stage.verdict and not stage.judges:
@@ -63,6 +66,10 @@ def _of_revision(pipeline: Pipeline, index: int) -> Iterator[str]:
         return
     if stage.max_iterations < 1:
         yield f"its loop has no bound: `max_iterations` is {stage.max_iterations}"
+    try:
+        named(stage.policy, stage.limits)
+    except InvalidInput as error:
+        yield error.message
     try:
         target = pipeline.back_to(index)
     except InvalidPipeline as error:

@@ -16,7 +16,7 @@ import msgspec
 
 from planforge.errors import InvalidInput
 from planforge.kernel import paths
-from planforge.rules.findings import Finding, Severity
+from planforge.rules.findings import Evidence, Finding, Severity
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,6 +207,8 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
             title=f"{self.rule}: {self.message}",
             detail=self.snippet,
             location=f"{self.path}:{self.line}",
+            recommendation=RULES[self.rule].instead,
+            evidence=Evidence.QUOTED,
         )
 
 

@@ -27,6 +27,8 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     person: bool = False
     """Whether a person can make it happen."""
+    command: str = ""
+    """The command by which they do, where there is one."""
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,17 +12,23 @@ from collections.abc import Iterator
 from planforge.errors import InvalidInput
 from planforge.rules.states import Machine, Transition
 
+Row = tuple[str, str, str] | tuple[str, str, str, str]
 
-def _rows(*rows: tuple[str, str, str]) -> Iterator[Transition]:
-    """Rows as `from`, `event`, `to`; an event with a `*` is one that a person makes happen."""
-    for sources, event, target in rows:
+
+def _rows(*rows: Row) -> Iterator[Transition]:
+    """Rows as `from`, `event`, `to`; an event with a `*` is one that a person makes happen, by a command."""
+    for sources, event, target, *command in rows:
         for source in sources.split():
             yield Transition(
-                source=source, event=event.removesuffix("*"), target=target, person=event.endswith("*")
+                source=source,
+                event=event.removesuffix("*"),
+                target=target,
+                person=event.endswith("*"),
+                command="".join(command),
             )
 
 
-def _machine(name: str, about: str, initial: str, final: str, *rows: tuple[str, str, str]) -> Machine:
+def _machine(name: str, about: str, initial: str, final: str, *rows: Row) -> Machine:
     return Machine(
         name=name,
         about=about,
@@ -32,30 +38,29 @@ def _machine(name: str, about: str, initial: str, final: str, *rows: tuple[str, 
     )
 
 
+APPROVE, RUN = "planforge plan approve PLAN", "planforge plan run PLAN"
+CANCEL, CLOSE = "planforge plan cancel PLAN", "planforge plan close PLAN"
+END_RUN = "planforge cancel RUN"
+
 PLAN = _machine(
     "plan",
     "a plan, from its first draft to landed code",
     "DRAFT",
     "CLOSED CANCELLED",
     ("DRAFT", "forged", "REVIEW"),
-    ("DRAFT", "cancel*", "CANCELLED"),
-    ("REVIEW", "approve*", "APPROVED"),
-    ("REVIEW", "forge again*", "DRAFT"),
-    ("REVIEW", "cancel*", "CANCELLED"),
-    ("APPROVED", "run*", "IMPLEMENTING"),
-    ("APPROVED", "edit*", "REVIEW"),
-    ("APPROVED", "cancel*", "CANCELLED"),
-    ("APPROVED", "close*", "CLOSED"),
+    ("DRAFT REVIEW", "approve*", "APPROVED", APPROVE),
+    ("APPROVED", "run*", "IMPLEMENTING", RUN),
     ("IMPLEMENTING", "all steps done", "AUDITING"),
     ("IMPLEMENTING", "no step to audit", "DONE"),
     ("IMPLEMENTING", "failed", "REVIEW"),
-    ("IMPLEMENTING", "close*", "CLOSED"),
-    ("IMPLEMENTING", "cancel*", "CANCELLED"),
     ("AUDITING", "audit passed", "DONE"),
     ("AUDITING", "audit failed", "REVIEW"),
-    ("AUDITING", "cancel*", "CANCELLED"),
-    ("DONE", "close*", "CLOSED"),
-    ("DONE", "conflict at landing", "REVIEW"),
+    ("IMPLEMENTING AUDITING", "end run*", "REVIEW", END_RUN),
+    # An edit voids the approval and not the status; what is done may be changed and carried out once more.
+    ("APPROVED DONE", "approve again*", "APPROVED", APPROVE),
+    ("DONE APPROVED", "conflict at landing", "REVIEW"),
+    ("APPROVED IMPLEMENTING DONE", "close*", "CLOSED", CLOSE),
+    ("DRAFT REVIEW APPROVED IMPLEMENTING AUDITING", "cancel*", "CANCELLED", CANCEL),
 )
 
 PHASE = _machine(
@@ -64,12 +69,15 @@ PHASE = _machine(
     "pending",
     "skipped",
     ("pending", "start*", "in-progress"),
+    ("pending", "give up*", "failed"),
     ("pending", "skip*", "skipped"),
+    ("pending", "landed before", "done"),
     ("in-progress", "evidence passed", "done"),
     ("in-progress", "attempts used up", "failed"),
     ("in-progress", "interrupted", "pending"),
     ("in-progress", "cancel*", "failed"),
     ("failed", "retry*", "in-progress"),
+    ("failed", "run again*", "pending"),
     ("failed", "skip*", "skipped"),
     ("done", "reopen*", "pending"),
 )
@@ -90,6 +98,11 @@ TASK = _machine(
         "plan-revision-required",
     ),
     ("plan-approved code-revision-required", "implement", "implementing"),
+    # A pipeline of one's own may do without a plan, without a review of it, or without a person at its end:
+    # what must not be missing is what the pipeline requires, and that is proved of it and held at landing.
+    ("draft planned", "implement without approved plan", "implementing"),
+    ("implemented review-approved", "commit without approver", "committed"),
+    ("implemented", "approve*", "approved"),
     ("implementing", "implemented", "implemented"),
     ("implementing implemented review-approved approved", "code needs revision", "code-revision-required"),
     ("implemented", "review approved", "review-approved"),

@@ -3,28 +3,34 @@ What a review comes to: approved, revision, or unknown.
 
 Four kinds of answers are read, each in its own closed vocabulary: `audit.py` of plans, `review.py` of stages,
 `module.py` of modules, `polish.py` of deliverables. In all of them a quotation, a piece of code or a hidden
-comment is not a verdict, and two different verdicts are `unknown`.
+comment is not a verdict, and two different verdicts are `unknown`. What a tool says is `sarif.py`.
 """
 
 from __future__ import annotations
 
 from planforge.rules.verdicts.audit import NO_VERDICT, parse_audit
 from planforge.rules.verdicts.judgement import Judgement, Verdict
-from planforge.rules.verdicts.judgement import Judgement as AuditVerdict
 from planforge.rules.verdicts.module import parse_module
 from planforge.rules.verdicts.polish import parse_polish
 from planforge.rules.verdicts.review import parse_review
+from planforge.rules.verdicts.sarif import parse_sarif
 
 __all__ = [
     "KINDS",
     "NO_VERDICT",
-    "AuditVerdict",
     "Judgement",
     "Verdict",
     "parse_audit",
     "parse_module",
     "parse_polish",
     "parse_review",
+    "parse_sarif",
 ]
 
-KINDS = {"audit": parse_audit, "review": parse_review, "polish": parse_polish, "module": parse_module}
+KINDS = {
+    "audit": parse_audit,
+    "review": parse_review,
+    "polish": parse_polish,
+    "module": parse_module,
+    "sarif": parse_sarif,
+}

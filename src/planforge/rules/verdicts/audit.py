@@ -15,9 +15,10 @@ from typing import NoReturn
 
 import msgspec
 
-from planforge.rules.findings import Finding, Mark, Severity, marks_in, worst
+from planforge.rules.findings import Finding, Severity, evidence_in, worst
 from planforge.rules.verdicts.judgement import Judgement, Verdict, unknown
-from planforge.rules.verdicts.reading import TOO_LARGE, is_too_large, plain, spoken
+from planforge.rules.verdicts.marks import Mark, marks_in
+from planforge.rules.verdicts.reading import NOT_CLEAR, plain, spoken, too_large
 
 MAX_UNREADABLE_OBJECTS = 1_000
 CLEAN = "none"
@@ -41,23 +42,65 @@ class _TooMuch(Exception):
 
 def parse_audit(text: str) -> Judgement:
     """Decide what an auditor's answer means; never raises, and never guesses an approval."""
-    if is_too_large(text):
-        return unknown(TOO_LARGE)
+    if fault := too_large(text):
+        return unknown(fault)
     answer = spoken(text)
+    objects: list[dict[str, object]] = []
+    rest: list[str] = []
     try:
-        objects, rest = _verdict_objects(answer.data)
+        for fenced, part in answer.parts:
+            stated, left = _verdict_objects(part)
+            objects += stated
+            rest += [] if fenced else [left]
+            if VERDICT_KEY.search(left):
+                return unknown("a JSON verdict in the answer cannot be read")
     except _TooMuch as problem:
         return unknown(str(problem))
-    if VERDICT_KEY.search(rest):
-        return unknown("a JSON verdict in the answer cannot be read")
-    prose = spoken(rest).prose if answer.data == answer.prose else answer.prose
-    marks = _claims_of_marks(marks_in(prose))
+    judgement = _of_parts(objects, "\n".join(rest))
+    doubt = answer.doubt or (NOT_CLEAR if any(marks_in(answer.unclear)) else "")
+    if judgement.verdict is Verdict.APPROVED and doubt:
+        return unknown(doubt, judgement.findings, judgement.summary)
+    return judgement
+
+
+def _of_parts(objects: list[dict[str, object]], prose: str) -> Judgement:
+    own, quoted = _own_words(prose)
+    marks = _claims_of_marks(marks_in(own))
     if objects:
-        return _checked_against(marks, _agreed([_decide(_claims_of_object(said)) for said in objects]))
-    verdict = _decide(marks) if marks != _Claims() else _sentence_verdict(prose)
-    if verdict.verdict is Verdict.APPROVED and not answer.closed:
-        return unknown("a code fence is never closed, so part of the answer may be hidden", verdict.findings)
-    return verdict
+        judgement = _agreed([_decide(_claims_of_object(said)) for said in objects])
+        return _checked_against(marks, judgement)
+    judgement = _decide(marks) if marks != _Claims() else _sentence_verdict(prose, own)
+    doubtful = _claims_of_marks(marks_in(quoted))
+    if judgement.verdict is Verdict.APPROVED and (
+        doubtful.doubts or worst(doubtful.findings) is Severity.BLOCKING
+    ):
+        return unknown("it quotes something blocking, and may mean it", judgement.findings)
+    return judgement
+
+
+INLINE = re.compile(
+    r"(?<!`)(?P<ticks>`+)(?!`)[^\n]*?(?<!`)(?P=ticks)(?!`)|\"[^\"\n]*\"|[“„«][^“”„«»\n]*[“”»]|~~[^~\n]+~~"
+    r"|(?<!\w)'[^'\n]*'(?!\w)|‘[^‘’\n]*’(?!\w)"  # noqa: RUF001
+)
+
+
+LEAST = len("(low)")
+"""Nothing shorter is a verdict."""
+
+
+def _own_words(prose: str) -> tuple[str, str]:
+    """The prose without code, quotations and struck out words that would be a verdict; and those."""
+    quoted: list[str] = []
+
+    def take(found: re.Match[str]) -> str:
+        bare = found[0].strip("`~\"'“”„«»‘’")  # noqa: RUF001
+        says = len(bare) >= LEAST and (any(marks_in(bare)) or READY.search(bare) or NEEDS.search(bare))
+        if not says:
+            return found[0]
+        quoted.append(bare)
+        return " … "
+
+    return INLINE.sub(take, prose), "\n".join(quoted)
 
 
 def _decide(claims: _Claims) -> Judgement:
@@ -200,12 +243,21 @@ def _finding(concern: object, doubts: list[str]) -> Finding | None:
     severity = _severity(given, doubts)
     if severity is None:
         return None
+    detail = _first(concern, "detail", "description")
+    location = _first(concern, "location", "file")
     return Finding(
         severity=severity,
         title=plain(concern.get("title")) or "untitled concern",
-        detail=plain(concern.get("detail")) or plain(concern.get("description")),
-        location=plain(concern.get("location")) or plain(concern.get("file")),
+        detail=detail,
+        location=location,
+        recommendation=_first(concern, "recommendation", "recommended", "suggestion", "suggestedfix", "fix"),
+        evidence=evidence_in(_first(concern, "evidenceclass", "evidence", "quote"), detail, location),
     )
+
+
+def _first(concern: dict[str, object], *names: str) -> str:
+    """What is said under the first of these names that says anything."""
+    return next(filter(None, (plain(concern.get(name)) for name in names)), "")
 
 
 def _severity(given: object, doubts: list[str]) -> Severity | None:
@@ -267,11 +319,11 @@ HEDGE = re.compile(
 )
 
 
-def _sentence_verdict(prose: str) -> Judgement:
-    sentences = SENTENCE_END.split(prose)
+def _sentence_verdict(prose: str, own: str) -> Judgement:
+    sentences = SENTENCE_END.split(own)
     ready = any(READY.search(each) and not HEDGE.search(NO_CONCERN.sub("", each)) for each in sentences)
-    needs = any(NEEDS.search(NOTHING_NEEDS.sub("", each)) for each in sentences)
-    if ready and needs:
+    needs = _needs(own)
+    if ready and _needs(prose):
         return unknown("says both that the plan needs revision and that it is ready")
     if needs:
         verdict, severity, reason = Verdict.REVISION, Severity.BLOCKING, "says that the plan needs revision"
@@ -280,3 +332,7 @@ def _sentence_verdict(prose: str) -> Judgement:
     else:
         return unknown(NO_VERDICT)
     return Judgement(verdict=verdict, max_severity=severity, findings=(), reason=reason)
+
+
+def _needs(prose: str) -> bool:
+    return any(NEEDS.search(NOTHING_NEEDS.sub("", each)) for each in SENTENCE_END.split(prose))

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from planforge.rules.findings import Finding, Severity
+from planforge.rules.findings import Finding, Severity, evidence_in
 from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, unknown
-from planforge.rules.verdicts.reading import TOO_LARGE, is_too_large, spoken
+from planforge.rules.verdicts.reading import dissent, spoken, too_large
 
 VOCABULARY = {"approve": Verdict.APPROVED, "reject": Verdict.REVISION}
 LINE = re.compile(
-    r"^[ \t]*(?:[-*+#]+[ \t]+)?(?:\*\*Verdict:\*\*|\*\*Verdict\*\*:|Verdict:)(?P<said>.*)$",
-    re.MULTILINE | re.IGNORECASE,
+    r"^[ \t]*(?:(?:[-*+#]+|\d{1,9}[.)])[ \t]+)*(?ai:\*\*verdict:\*\*|\*\*verdict\*\*:|verdict:)(?P<said>.*)$",
+    re.MULTILINE,
 )
 SEVERITIES = {"required": Severity.BLOCKING, "suggested": Severity.SUGGESTION}
 CELL = re.compile(r"(?<!\\)\|")
@@ -25,14 +25,13 @@ CELL = re.compile(r"(?<!\\)\|")
 
 def parse_module(text: str) -> Judgement:
     """Decide what a reviewer of a module says; never raises, and never guesses."""
-    if is_too_large(text):
-        return unknown(TOO_LARGE)
+    if fault := too_large(text):
+        return unknown(fault)
     answer = spoken(text)
     rows = list(_rows(answer.prose))
     findings = tuple(row for row in rows if isinstance(row, Finding))
     doubts = [row for row in rows if isinstance(row, str)]
-    if not answer.closed:
-        doubts.append("a code fence is never closed, so part of the answer may be hidden")
+    doubts += filter(None, (answer.doubt, dissent(answer.prose)))
     if any(finding.severity is Severity.BLOCKING for finding in findings):
         doubts.insert(0, "it approves, yet lists something required")
     said = [" ".join(each["said"].replace("*", " ").split()).lower() for each in LINE.finditer(answer.prose)]
@@ -74,6 +73,7 @@ def _finding(row: dict[str, str]) -> Finding | str:
     return Finding(
         severity=severity,
         title=row.get("issue") or "untitled finding",
-        detail=row.get("suggested fix", ""),
         location=row.get("file", ""),
+        recommendation=row.get("suggested fix", ""),
+        evidence=evidence_in(row.get("evidence", ""), row.get("issue", ""), row.get("file", "")),
     )

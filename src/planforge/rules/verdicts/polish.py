@@ -12,15 +12,18 @@ be asked for again.
 from __future__ import annotations
 
 import json
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from planforge.rules.findings import Finding, Severity
+from planforge.rules.findings import Finding, Severity, evidence_in
 from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, unknown
-from planforge.rules.verdicts.reading import TOO_LARGE, is_too_large, plain, spoken
+from planforge.rules.verdicts.reading import plain, spoken, too_large
 
 SEVERITIES = {"critical": Severity.BLOCKING, "medium": Severity.MEDIUM, "minor": Severity.MINOR}
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class _Issue(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -39,9 +42,9 @@ class _Tests(msgspec.Struct, kw_only=True):
 class _Review(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     issues: list[_Issue]
     tests: _Tests | None = None
-    critical: int = 0
-    medium: int = 0
-    minor: int = 0
+    critical: _Count = 0
+    medium: _Count = 0
+    minor: _Count = 0
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,11 +57,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse_polish(text: str, limits: Limits | None = None) -> Judgement:
     """Decide what a review says; never raises, and never guesses."""
-    if is_too_large(text):
-        return unknown(TOO_LARGE)
-    data = spoken(text).data.strip()
+    if fault := too_large(text):
+        return unknown(fault)
+    answer = spoken(text)
+    if not answer.closed:
+        return unknown(answer.doubt)
     try:
-        review = msgspec.convert(json.loads(data, object_pairs_hook=_once), _Review)
+        review = msgspec.convert(json.loads(answer.data.strip(), object_pairs_hook=_once), _Review)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         return unknown(f"it is not a review: {str(error)[:200]}")
     if any(not plain(issue.description) for issue in review.issues):
@@ -67,8 +72,9 @@ def parse_polish(text: str, limits: Limits | None = None) -> Judgement:
         Finding(
             severity=SEVERITIES[issue.severity],
             title=plain(issue.description),
-            detail=plain(issue.recommendation),
             location=plain(issue.location),
+            recommendation=plain(issue.recommendation),
+            evidence=evidence_in("", issue.description, plain(issue.location)),
         )
         for issue in review.issues
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, unknown
-from planforge.rules.verdicts.reading import TOO_LARGE, is_too_large, spoken
+from planforge.rules.verdicts.reading import dissent, spoken, too_large
 
 VOCABULARY = {
     "approved": Verdict.APPROVED,
@@ -22,13 +22,15 @@ VOCABULARY = {
     "needs revision": Verdict.REVISION,
     "changes requested": Verdict.REVISION,
 }
-LINE = re.compile(r"^[ \t]*(?:[-*+][ \t]+)?\*\*Verdict:\*\*(?P<said>.*)$", re.MULTILINE | re.IGNORECASE)
+LINE = re.compile(
+    r"^[ \t]*(?:(?:[-*+#]+|\d{1,9}[.)])[ \t]+)*\*\*(?ai:verdict):\*\*(?P<said>.*)$", re.MULTILINE
+)
 
 
 def parse_review(text: str) -> Judgement:
     """Decide what a review says; never raises, and never guesses."""
-    if is_too_large(text):
-        return unknown(TOO_LARGE)
+    if fault := too_large(text):
+        return unknown(fault)
     answer = spoken(text)
     lines = [" ".join(found["said"].split()).lower() for found in LINE.finditer(answer.prose)]
     if not lines:
@@ -40,6 +42,6 @@ def parse_review(text: str) -> Judgement:
     if len(verdicts) > 1:
         return unknown("two `**Verdict:**` lines disagree")
     verdict = verdicts.pop()
-    if verdict is Verdict.APPROVED and not answer.closed:
-        return unknown("a code fence is never closed, so part of the answer may be hidden")
+    if verdict is Verdict.APPROVED and (doubt := answer.doubt or dissent(answer.prose)):
+        return unknown(doubt)
     return judged(verdict, f"it says `{lines[-1]}`")

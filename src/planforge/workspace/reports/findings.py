@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from planforge.rules import sarif
 from planforge.workspace.reports.tally import content_of, plain
 
 
@@ -20,46 +21,16 @@ class Findings(NamedTuple):
     """Why the count cannot be believed, if so."""
 
 
-class _Suppression(msgspec.Struct):
-    status: str = "accepted"
-
-
-class _Result(msgspec.Struct):
-    kind: str = "fail"
-    level: str = ""
-    baseline: str = msgspec.field(name="baselineState", default="")
-    suppressions: list[_Suppression] | None = None
-
-    @property
-    def counts(self) -> bool:
-        accepted = any(item.status == "accepted" for item in self.suppressions or ())
-        return self.kind in ("fail", "open", "review") and self.baseline != "absent" and not accepted
-
-
-class _Invocation(msgspec.Struct):
-    successful: bool = msgspec.field(name="executionSuccessful", default=True)
-
-
-class _Run(msgspec.Struct):
-    results: list[_Result] | None = None
-    invocations: list[_Invocation] | None = None
-
-
-class _Sarif(msgspec.Struct):
-    version: str
-    runs: list[_Run]
-
-
 def read_sarif(path: Path) -> Findings | None:
     """Read a SARIF file. What is suppressed, absent against the baseline or passed is no finding."""
-    report = _decoded(path, _Sarif)
-    if not isinstance(report, _Sarif) or not report.version.startswith("2."):
+    content = content_of(path)
+    try:
+        runs = sarif.read(content or b"").runs
+    except sarif.InvalidSarif:
         return None
-    failed = any(not call.successful for run in report.runs for call in run.invocations or ())
-    # A run without results did not look; one with an empty list looked and found nothing.
-    if any(run.results is None for run in report.runs) or failed:
-        return Findings(doubt="the tool says that it did not run to its end")
-    return Findings(sum(result.counts for run in report.runs for result in run.results or ()))
+    if doubt := next(filter(None, (run.fault for run in runs)), ""):
+        return Findings(doubt=doubt)
+    return Findings(sum(result.is_open for run in runs for result in run.results or ()))
 
 
 class _EslintFile(msgspec.Struct):

@@ -1,0 +1,145 @@
+"""
+Which status a plan gets next, held to its table in `rules/states`.
+
+Whatever gives a plan another status is asked here first: people's commands while
+they write, facts of a run before they are recorded, the status line of the file
+before it is written. A plan that is kept in the ledger alone has no status of its
+own; it has that of its steps, which the kernel looks after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from planforge.errors import RefusedByGate
+from planforge.kernel import events
+from planforge.kernel.ledger import Write
+from planforge.rules.states.tables import PLAN
+
+if TYPE_CHECKING:
+    from planforge.app.plans import PlanRow
+    from planforge.app.project import Project
+    from planforge.kernel.events import Event
+
+AUDIT = "audit"
+"""The kind of step that makes a plan `AUDITING`."""
+
+UNDER_WAY = ("IMPLEMENTING", "AUDITING")
+"""The statuses of a plan that a run is at."""
+
+
+def require(project: Project, plan: str, target: str) -> None:
+    """Refuse a status that may not follow the one the plan has; the one it has it may keep."""
+    from planforge.app import plans
+
+    require_of(plans.row(project, plan), target)
+
+
+def require_event(project: Project, plan: str, event: str) -> None:
+    """Refuse what cannot happen to the plan as it is."""
+    from planforge.app import plans
+
+    PLAN.after(plans.row(project, plan).status, event)
+
+
+def require_of(plan: PlanRow, target: str) -> None:
+    """The same of a plan that was looked up."""
+    if plan.status != target:
+        PLAN.move(plan.status, target)
+
+
+def admitting(project: Project) -> Callable[[Event], None]:
+    """What refuses the facts of a run that would give a plan a status which it may not have."""
+
+    def admit(event: Event) -> None:
+        given = given_by(project, event)
+        if given is not None:
+            require(project, *given)
+
+    return admit
+
+
+def given_by(project: Project, event: Event) -> tuple[str, str] | None:
+    """The plan with a file that an event gives a status, and which one."""
+    match event:
+        case events.PlanForged(plan=plan, content=content) if content:
+            return plan, "REVIEW"
+        case events.PlanApproved(plan=plan):
+            return plan, "APPROVED"
+        case events.PlanStarted(plan=plan):
+            return plan, "IMPLEMENTING"
+        case events.StepStarted(plan=plan, step=step) if _kind(project, plan, step) == AUDIT:
+            return plan, "AUDITING"
+        case events.PlanEnded(plan=plan, succeeded=succeeded):
+            return plan, "DONE" if succeeded else "REVIEW"
+        case events.StepReopened(plan=plan):
+            return plan, "REVIEW"
+        case events.PlanMoved(plan=plan, status=status):
+            return plan, status
+    return None
+
+
+def _kind(project: Project, plan: str, step: str) -> str:
+    from planforge.app import plans
+
+    return next((found.kind for found in plans.steps(project, plan) if found.step == step), "")
+
+
+def left_open(project: Project, subject: str, run: str, reason: str) -> list[events.PlanEnded]:
+    """What to record of a plan whose run ends from outside, so that it is not under way for ever."""
+    from planforge.app import plans
+
+    found = project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", subject)
+    return [
+        events.PlanEnded(
+            plan=plan.plan, run=run, succeeded=False, reason=reason, branch=plan.branch, commit=plan.landed
+        )
+        for plan in found
+        if plan.status in UNDER_WAY
+    ]
+
+
+def cancelled_draft(project: Project, subject: str, *, actor: str, reason: str) -> list[Write]:
+    """What to write of a plan that is a draft still when its forge is cancelled."""
+    from planforge.app import plans
+
+    found = project.ledger.select(plans.PlanRow, "plans WHERE plan = ? AND path <> ''", subject)
+    return [
+        Write(plan.plan, None, [_moved(plan, "cancel", actor, reason)])
+        for plan in found
+        if plan.status == PLAN.initial
+    ]
+
+
+def _moved(plan: PlanRow, event: str, actor: str, reason: str) -> events.PlanMoved:
+    target = PLAN.after(plan.status, event)
+    return events.PlanMoved(plan=plan.plan, by=event, status=target, actor=actor, reason=reason)
+
+
+# What a person does
+
+
+def move(project: Project, name: str, event: str, *, actor: str, reason: str) -> PlanRow:
+    """Do to a plan what its table calls `event`, `close` or `cancel`; no run may be at it."""
+    from planforge.app import plans
+
+    plan = plans.row(project, name).plan
+
+    def decide() -> list[Write]:
+        _require_idle(project, plan)
+        return [Write(plan, None, [_moved(plans.row(project, plan), event, actor, reason)])]
+
+    project.ledger.transact(decide)
+    found = plans.row(project, plan)
+    plans.mark(project, plan, found.status)
+    return found
+
+
+def _require_idle(project: Project, plan: str) -> None:
+    query = "SELECT run FROM runs WHERE subject = ? AND run IN unfinished ORDER BY length(run), run"
+    for (run,) in project.ledger.query(query, plan):
+        raise RefusedByGate(
+            f"`{plan}` is being worked on by `{run}`",
+            f"end that first: `planforge cancel {run} --reason TEXT`",
+        )

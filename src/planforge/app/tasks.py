@@ -1,0 +1,534 @@
+"""
+Tasks: something somebody wants, on its way through a pipeline.
+
+A task has a directory of documents beside the code, a status that only ever changes along its table, and
+what each stage came to last. A task that is stuck is a person's: they have it go on at a stage, let a stage
+pass in their own name, or abandon it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from planforge.errors import Conflict, InvalidInput, NotFound, PlanEdited, RefusedByGate
+from planforge.kernel.ledger import Write
+from planforge.kernel.objects import address, write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planforge.app.project import Project
+    from planforge.kernel.effects import DocumentText
+    from planforge.kernel.events import Event, Recorded
+    from planforge.rules.pipelines import Pipeline, Stage
+    from planforge.workflows.course import PipelineRequest, Player, Standing
+
+FINAL = ("committed", "abandoned")
+STUCK = ("blocked", "escalated")
+MORE = 2
+"""How many rounds more are offered."""
+
+LINE = 500
+"""So many characters of detail a line of progress has."""
+
+
+class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the list of tasks."""
+
+    task: str
+    title: str
+    request: str
+    pipeline: str
+    path: str
+    status: str
+    stage: str
+    reason: str
+    branch: str
+    landed: str
+    updated_at: str
+
+    @property
+    def stuck(self) -> bool:
+        """Whether a person has to look."""
+        return self.status in STUCK
+
+
+class StageRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stage came to last."""
+
+    stage: str
+    iteration: int
+    outcome: str
+    verdict: str
+    judged: str
+    reason: str
+    document: str
+    object: str
+    proposed: str
+    at: str
+
+
+class Way(msgspec.Struct, frozen=True, kw_only=True):
+    """One way on: a command, what it does, and what it costs."""
+
+    command: str
+    does: str
+    cost: str = ""
+
+
+class TaskView(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about one task on one page."""
+
+    schema_version: int = 1
+    task: TaskRow
+    stages: tuple[StageRow, ...]
+    next: tuple[Way, ...]
+    """The ways on."""
+
+
+def rows(project: Project) -> list[TaskRow]:
+    """All tasks, oldest first."""
+    return project.ledger.select(TaskRow, "tasks ORDER BY length(task), task")
+
+
+def row(project: Project, name: str) -> TaskRow:
+    """The task that `name` means: `task-007`, `task-7` or `7`."""
+    number = re.fullmatch(r"(?:task-)?0*(\d{1,9})", name.strip())
+    if number:
+        for found in project.ledger.select(TaskRow, "tasks WHERE task = ?", f"task-{int(number[1]):03}"):
+            return found
+    raise NotFound(f"there is no task `{name}`", "see `planforge task list`")
+
+
+def stages(project: Project, task: str) -> tuple[StageRow, ...]:
+    """What the stages came to, in the order in which they did."""
+    return tuple(project.ledger.select(StageRow, "stages WHERE task = ? ORDER BY at, stage", task))
+
+
+def view(project: Project, name: str) -> TaskView:
+    """A task in full, with the ways on."""
+    found = row(project, name)
+    return TaskView(task=found, stages=stages(project, found.task), next=tuple(_ways_on(project, found)))
+
+
+def _ways_on(project: Project, found: TaskRow) -> Iterator[Way]:
+    if found.status in FINAL:
+        return
+    if busy := _unfinished(project, found.task):
+        yield Way(command=f"planforge resume {busy}", does="goes on with the run that is not finished")
+        return
+    again = f"planforge task resume {found.task}"
+    if found.stage:
+        cost = _round_cost(project, found)
+        yield Way(command=f"{again} --at {found.stage}", does="tries the stage again", cost=cost)
+        if found.stuck and _is_judged(project, found):
+            more = f"gives the stage {MORE} rounds more"
+            yield Way(command=f"{again} --at {found.stage} --rounds {MORE}", does=more, cost=cost)
+            pass_ = f"planforge task override {found.task} --stage {found.stage} --reason TEXT"
+            does = "lets the stage pass in your name, for what is there now"
+            yield Way(command=pass_, does=does, cost="no tokens; nobody else has found it right")
+    abandoned = f"planforge task abandon {found.task} --reason TEXT"
+    yield Way(command=abandoned, does="gives it up; all there is of it is kept", cost="no tokens")
+
+
+def _round_cost(project: Project, found: TaskRow) -> str:
+    """What one more round is likely to cost: the mean of those that there were, as far as agents said."""
+    from planforge.app import pipelines
+    from planforge.kernel.events import StageEnded
+    from planforge.kernel.filters import Filter, read
+
+    of = pipelines.find(project.root, found.pipeline)
+    index = of.index(found.stage)
+    first = of.back_to(index) if of.stages[index].verdict else index
+    again = {stage.name for stage in of.stages[first : index + 1]}
+    spent: dict[str, list[int]] = {}
+    for recorded in read(project.ledger, Filter(kinds=("StageEnded",))):
+        match recorded.event:
+            case StageEnded(task=found.task, stage=stage, tokens=int(tokens)) if stage in again:
+                spent.setdefault(stage, []).append(tokens)
+    if not spent:
+        return "tokens: unknown, no agent has said"
+    return f"about {sum(sum(each) // len(each) for each in spent.values())} tokens a round"
+
+
+def _is_judged(project: Project, found: TaskRow) -> bool:
+    """Whether somebody's judgement is what it is stuck at."""
+    from planforge.app import pipelines
+
+    of = pipelines.find(project.root, found.pipeline)
+    return any(each.name == found.stage and each.verdict not in ("", "evidence") for each in of.stages)
+
+
+def _unfinished(project: Project, task: str) -> str:
+    from planforge.app import runs
+
+    return next((each.run for each in runs.rows(project, unfinished=True) if each.subject == task), "")
+
+
+# Beginning and going on
+
+
+def begin(project: Project, pipeline: str, request: str) -> str:
+    """Open a task and record its run; nothing is started yet."""
+    from planforge.app import pipelines, runs, work
+    from planforge.kernel.events import TaskOpened
+
+    chosen = pipelines.runnable(project, pipeline)
+    players = _players(project, chosen)
+    base, title = work.head(project), work.title_of(request)
+    while True:
+        opened = _opened(project, chosen, title, request)
+        asked = _request(project, chosen, players, opened, base)
+        try:
+            return runs.begin(
+                project, "pipeline", opened.task, asked, TaskOpened(**msgspec.structs.asdict(opened))
+            )
+        except Conflict:
+            continue  # another process took this number; the next one is ours
+
+
+class _Opened(msgspec.Struct, frozen=True, kw_only=True):
+    task: str
+    title: str
+    request: str
+    pipeline: str
+    path: str
+
+
+def _opened(project: Project, chosen: Pipeline, title: str, request: str) -> _Opened:
+    from planforge.documents.plan import slug
+
+    directory = project.settings.run.tasks
+    if not (project.root / directory).resolve().is_relative_to(project.root.resolve()):
+        raise InvalidInput(f"`run.tasks` leads out of the repository: `{directory}`")
+    names = [path.name for path in (project.root / directory).glob("task-*")]
+    names += [each.task for each in rows(project)]
+    numbers = [int(found[1]) for name in names if (found := re.match(r"task-(\d+)", name))]
+    task = f"task-{max(numbers, default=0) + 1:03}"
+    path = f"{directory}/{task}-{slug(title)}"
+    return _Opened(task=task, title=title, request=request, pipeline=chosen.name, path=path)
+
+
+def resume(project: Project, name: str, *, at: str, rounds: int, actor: str, reason: str = "") -> str:
+    """Have a task go on at a stage, as somebody wants it to; the new run."""
+    from planforge.app import pipelines, runs
+
+    found = row(project, name)
+    chosen = pipelines.runnable(project, found.pipeline)
+    index = chosen.index(at or found.stage or chosen.stages[0].name)
+    players = _players(project, chosen)
+    _require_possible(project, found, actor)
+    if found.stuck:
+        event = "resume at the code" if _is_code(chosen, players, index) else "resume at the plan"
+        _move(project, found.task, event, actor=actor, reason=reason)
+    found = row(project, name)
+    opened = _Opened(**{field: getattr(found, field) for field in _Opened.__struct_fields__})
+    commit, standing = _left_by_earlier_runs(project, found, chosen)
+    base = _base(project, found) or project.git.commit_of("HEAD")
+    asked = _request(project, chosen, players, opened, base)
+
+    def going_on(run: str) -> PipelineRequest:
+        return msgspec.structs.replace(
+            asked(run),
+            status=found.status,
+            start=chosen.stages[index].name,
+            rounds=rounds,
+            commit=commit,
+            tree=project.git.tree_of(commit) if commit else "",
+            standing=standing,
+        )
+
+    return runs.begin(project, "pipeline", found.task, going_on)
+
+
+def _is_code(chosen: Pipeline, players: dict[str, Player], index: int) -> bool:
+    """Whether going on at a stage is about the change rather than about what is written before it."""
+    from planforge.kernel.effects import Access
+
+    return any(
+        each.writes and players[each.role].access is Access.WRITE for each in chosen.stages[: index + 1]
+    )
+
+
+def _left_by_earlier_runs(
+    project: Project, found: TaskRow, chosen: Pipeline
+) -> tuple[str, tuple[Standing, ...]]:
+    """The change that there is, and what the stages of the pipeline came to."""
+    from planforge.workflows.course import Standing
+
+    known = {stage.name for stage in chosen.stages}
+    came = [each for each in stages(project, found.task) if each.stage in known]
+    proposed = [each.proposed for each in came if each.proposed]
+    standing = [
+        Standing(
+            stage=each.stage,
+            iteration=each.iteration,
+            verdict=each.verdict,
+            judged=each.judged,
+            document=each.document,
+            object=each.object,
+        )
+        for each in came
+    ]
+    return (proposed[-1] if proposed else ""), tuple(standing)
+
+
+def _base(project: Project, found: TaskRow) -> str:
+    """The commit that the task began at."""
+    from planforge.kernel.events import RunStarted
+    from planforge.kernel.payloads import unpack
+    from planforge.workflows.course import PipelineRequest
+
+    for (run,) in list(project.ledger.query("SELECT run FROM runs WHERE subject = ?", found.task)):
+        for recorded in project.ledger.stream(run):
+            if isinstance(recorded.event, RunStarted):
+                body = unpack(project.ledger, recorded.event.request)
+                return msgspec.json.decode(body, type=PipelineRequest).base
+    return ""
+
+
+def _request(
+    project: Project, chosen: Pipeline, players: dict[str, Player], opened: _Opened, base: str
+) -> _Asked:
+    return _Asked(project, chosen, players, opened, base)
+
+
+class _Asked:
+    """Makes the request of a run once the run has its name."""
+
+    def __init__(
+        self, project: Project, chosen: Pipeline, players: dict[str, Player], opened: _Opened, base: str
+    ) -> None:
+        self._project = project
+        self._chosen = chosen
+        self._players = players
+        self._opened = opened
+        self._base = base
+
+    def __call__(self, run: str) -> PipelineRequest:
+        from planforge.workflows.course import PipelineRequest
+
+        opened = self._opened
+        return PipelineRequest(
+            task=opened.task,
+            title=opened.title,
+            request=opened.request,
+            run=run,
+            path=opened.path,
+            pipeline=self._chosen,
+            players=self._players,
+            base=self._base,
+            base_tree=self._project.git.tree_of(self._base),
+            attempts=self._project.settings.run.attempts,
+        )
+
+
+def _players(project: Project, chosen: Pipeline) -> dict[str, Player]:
+    """Every role of a pipeline; somebody must be able to play each that an agent plays."""
+    from planforge.agents.profiles import choose
+    from planforge.app import contexts
+    from planforge.workflows.course import Player
+
+    library = contexts.library(project)
+    named = {role for stage in chosen.stages for role in (stage.role, stage.revised_by) if role}
+    library.require(named)
+    for role in sorted(_asked_of_agents(chosen.stages)):
+        choose(project.settings.agents.of(role), project.settings.agents.profiles)
+    project.settings.sandbox.chosen()
+    found = {role: library.role(role) for role in sorted(named)}
+    return {name: Player(persona=role.persona, access=role.access) for name, role in found.items()}
+
+
+def _asked_of_agents(of: tuple[Stage, ...]) -> set[str]:
+    asked = [stage for stage in of if not stage.lands and stage.verdict not in ("evidence", "person")]
+    return {role for stage in asked for role in (stage.role, stage.revised_by) if role}
+
+
+# What a person decides
+
+
+def override(project: Project, name: str, *, stage: str, actor: str, reason: str) -> TaskRow:
+    """Let a stage pass in a person's own name, for exactly what there is now."""
+    from planforge.app import pipelines
+    from planforge.kernel.events import StageEnded
+
+    found = row(project, name)
+    chosen = pipelines.find(project.root, found.pipeline)
+    of = chosen.stages[chosen.index(stage)]
+    if of.verdict in ("", "evidence"):
+        what = "what our own checks say" if of.verdict else "a stage that gives no verdict"
+        raise RefusedByGate(
+            f"nobody overrides {what}: `{stage}`", f"go on with `planforge task resume {found.task}`"
+        )
+    if not reason.strip():
+        raise InvalidInput("a stage is overridden only for a reason", 'say why: `--reason "..."`')
+    _require_possible(project, found, actor)
+    passed = StageEnded(
+        task=found.task,
+        stage=stage,
+        iteration=next((each.iteration for each in stages(project, found.task) if each.stage == stage), 1),
+        role=of.role,
+        name=actor,
+        outcome="approved",
+        reason=f"overridden by {actor}: {reason.strip()}",
+        verdict="approved",
+        judged=_judged_now(project, found, chosen, of),
+        commit=_left_by_earlier_runs(project, found, chosen)[0],
+    )
+    _move(project, found.task, "override", passed, actor=actor, reason=reason.strip())
+    return row(project, name)
+
+
+def _judged_now(project: Project, found: TaskRow, chosen: Pipeline, of: Stage) -> str:
+    """The hash of what a stage judges, as it is on disk and in git now."""
+    from planforge.kernel.effects import DocumentText
+    from planforge.workflows.course import Course
+
+    opened = _Opened(**{field: getattr(found, field) for field in _Opened.__struct_fields__})
+    commit, standing = _left_by_earlier_runs(project, found, chosen)
+    asked = _request(project, chosen, _players(project, chosen), opened, _base(project, found))("")
+    tree = project.git.tree_of(commit) if commit else ""
+    course = Course(msgspec.structs.replace(asked, commit=commit, tree=tree, standing=standing))
+    for each in course.documents:
+        text = read_document(project, found.task, each)
+        course.documents[each] = DocumentText(text=text.text, object=text.object)
+    return course.judged(of)
+
+
+def abandon(project: Project, name: str, *, actor: str, reason: str) -> TaskRow:
+    """Give a task up. What there is of it is kept."""
+    found = row(project, name)
+    if not reason.strip():
+        raise InvalidInput("a task is abandoned only for a reason", 'say why: `--reason "..."`')
+    _require_possible(project, found, actor)
+    _move(project, found.task, "abandon", actor=actor, reason=reason.strip())
+    return row(project, name)
+
+
+def stopped(project: Project, task: str, run: str, reason: str) -> list[Event]:
+    """What to record of a task whose run is cancelled; nothing if it is none, or not under way."""
+    from planforge.kernel.events import TaskEnded, TaskMoved
+    from planforge.rules.states.tables import TASK
+
+    found = project.ledger.select(TaskRow, "tasks WHERE task = ?", task)
+    if not found or found[0].status in (*FINAL, *STUCK):
+        return []
+    status = TASK.after(found[0].status, "block")
+    return [
+        TaskMoved(task=task, event="block", status=status, reason=reason),
+        TaskEnded(task=task, run=run, succeeded=False, reason=reason, stage=found[0].stage),
+    ]
+
+
+def _move(project: Project, task: str, event: str, *also: Event, actor: str, reason: str) -> None:
+    from planforge.kernel.events import TaskMoved
+    from planforge.rules.states.tables import TASK
+
+    def decide() -> list[Write]:
+        status = TASK.after(row(project, task).status, event)
+        moved = TaskMoved(task=task, event=event, status=status, actor=actor, reason=reason)
+        return [Write(task, None, [*also, moved])]
+
+    project.ledger.transact(decide)
+
+
+def _require_possible(project: Project, found: TaskRow, actor: str) -> None:
+    from planforge.app import deciders
+
+    deciders.require_other_author(project, found.task, actor)
+    if busy := _unfinished(project, found.task):
+        raise RefusedByGate(
+            f"`{found.task}` has an unfinished run, `{busy}`", f"run `planforge resume {busy}`"
+        )
+    if found.status in FINAL:
+        raise RefusedByGate(f"`{found.task}` is {found.status}", "open a new task: `planforge pipeline run`")
+
+
+# Documents
+
+
+def read_document(project: Project, task: str, name: str) -> DocumentText:
+    """A document as it is on disk; an empty one if it is not there."""
+    from planforge.kernel.effects import DocumentText
+
+    try:
+        content = _document(project, task, name).read_bytes()
+    except FileNotFoundError:
+        return DocumentText(text="", object="")
+    return DocumentText(text=content.decode("utf-8", "replace"), object=project.ledger.objects.put(content))
+
+
+def write_document(project: Project, task: str, name: str, text: str, replaces: str) -> DocumentText:
+    """Write a document, unless what is there is neither what we left nor what we are to write."""
+    from planforge.kernel.effects import DocumentText
+
+    path, content = _document(project, task, name), text.encode()
+    found = address(path.read_bytes()) if path.exists() else ""
+    if found not in (replaces, address(content)):
+        what = "was edited" if found else "was removed"
+        raise PlanEdited(f"`{name}` {what} while Planforge was working on it; it is left as it is")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, content)
+    return DocumentText(text=text, object=project.ledger.objects.put(content))
+
+
+def _document(project: Project, task: str, name: str) -> Path:
+    directory = (project.root / row(project, task).path).resolve()
+    if Path(name).name != name or not directory.is_relative_to(project.root.resolve()):
+        raise InvalidInput(f"`{name}` is not the name of a document")
+    return directory / name
+
+
+# Progress
+
+
+def progress(project: Project, name: str) -> Iterator[str]:
+    """A line for each thing that happened: `time|agent|persona|status|detail`."""
+    from planforge.kernel.filters import Filter, read
+
+    task = row(project, name).task
+    kinds = ("StageStarted", "StageEnded", "FrictionNoted", "TaskMoved", "TaskEnded")
+    for recorded in read(project.ledger, Filter(kinds=kinds)):
+        if getattr(recorded.event, "task", "") == task:
+            yield _line(recorded)
+
+
+def _line(recorded: Recorded) -> str:
+    from planforge.kernel import events
+
+    match recorded.event:
+        case events.StageStarted() as begun:
+            said = (begun.name, begun.name.split(":")[1], "start", f"{begun.stage} begins")
+        case events.StageEnded() as ended:
+            status = "error" if ended.outcome == "escalated" else "done"
+            persona = ended.name.split(":")[1] if ended.name.count(":") == 3 else "person"
+            said = (ended.name, persona, status, f"{ended.outcome}: {ended.reason}")
+        case events.FrictionNoted() as noted:
+            what = f"friction {noted.issue} {noted.skill} {noted.detail}"
+            said = (noted.agent or "planforge", noted.persona, "progress", what)
+        case events.TaskMoved() as moved:
+            said = (moved.actor or "planforge", "orchestrator", "progress", f"{moved.event} → {moved.status}")
+        case events.TaskEnded() as over:
+            said = ("planforge", "orchestrator", "done" if over.succeeded else "error", over.reason)
+        case other:
+            raise AssertionError(other)
+    clean = [" ".join(part.replace("|", "/").split())[:LINE] for part in said]
+    return "|".join([recorded.at, *clean])
+
+
+# Facts for gates
+
+FIELDS = ("status", "title", "pipeline", "path", "stage", "branch")
+
+
+def field(project: Project, task: str, name: str) -> str | None:
+    """What the record of a task says; `KeyError` for a field that a task does not have."""
+    kind, _, rest = name.partition(".")
+    if kind != "task" or rest not in FIELDS:
+        raise KeyError(name)
+    value: str = getattr(row(project, task), rest)
+    return value or None

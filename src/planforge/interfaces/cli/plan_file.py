@@ -1,0 +1,114 @@
+"""`planforge plan audit` and `plan decompose`: any Markdown file, without a repository or any state."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.errors import InvalidInput
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show
+
+if TYPE_CHECKING:
+    from planforge.documents.phases import Phase
+    from planforge.rules.findings import Finding
+
+file_argument = click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+
+
+@click.command()
+@file_argument
+@click.option("--structural", is_flag=True, help="Look at the form alone; no agent is asked.")
+@json_option
+def audit(file: Path, structural: bool, as_json: bool) -> int:
+    """Say what is wrong with the form of a plan, before any agent is paid
+
+    Exits with 0 if nothing has to change, 1 if something has, 2 if FILE cannot be read. `-` reads standard
+    input. What is missing is blocking; a section that is empty or says nothing, changes that name no file and
+    example paths are medium, and have to be put right as well.
+
+    \b
+    Examples:
+      planforge plan audit docs/plans/plan-001-rate-limits.md --structural
+      planforge plan audit - --structural --json < plan.md
+    """
+    from planforge.documents.plan import structural_findings
+    from planforge.rules.findings import Severity, worst
+
+    if not structural:
+        raise InvalidInput(
+            "a plan is audited by an agent when it is forged", "look at its form: `--structural`"
+        )
+    findings = structural_findings(_text(file))
+    severity = worst(findings)
+    loops = severity in (Severity.BLOCKING, Severity.MEDIUM)
+    document = {
+        "verdict": "revision" if loops else "approved",
+        "max_severity": severity.value if severity else "none",
+        "loops": loops,
+        "findings": findings,
+    }
+    show(document, lambda: _findings(findings), as_json=as_json)
+    return int(loops)
+
+
+@click.command()
+@file_argument
+@click.option(
+    "--parallel", is_flag=True, help="Phases that touch different files side by side, not as a chain."
+)
+@click.option(
+    "--max-files", type=click.IntRange(min=1), default=5, show_default=True, help="Files of one phase."
+)
+@json_option
+def decompose(file: Path, parallel: bool, max_files: int, as_json: bool) -> None:
+    """Show the phases that a Markdown file would be split into
+
+    The files come from `## Change Manifest` if there is one, else from list items, headings and bold lines of
+    `## Changes` that have a path in backticks. A file without any is read, implemented and audited. `-` reads
+    standard input.
+
+    \b
+    Examples:
+      planforge plan decompose docs/design.md
+      planforge plan decompose - --json < plan.md | jq '.[].files'
+    """
+    from planforge.documents.phases import decompose as decomposed
+
+    phases = decomposed(_text(file), max_files=max_files, parallel=parallel)
+    found = [
+        {
+            "id": phase.id,
+            "kind": phase.kind.value,
+            "title": phase.title,
+            "files": phase.files,
+            "depends_on": phase.depends_on,
+            "change_spec": phase.change_spec,
+        }
+        for phase in phases
+    ]
+    show(found, lambda: table(list(map(_row, phases))), as_json=as_json)
+
+
+def _row(phase: Phase) -> tuple[str, str, str, str]:
+    after = f"after {', '.join(phase.depends_on)}" if phase.depends_on else ""
+    return phase.id, phase.kind.value, ", ".join(phase.files) or "-", after
+
+
+def _findings(findings: tuple[Finding, ...]) -> str:
+    if not findings:
+        return "nothing has to change"
+    return table([(each.severity.value, each.location, each.title) for each in findings])
+
+
+def _text(file: Path) -> str:
+    try:
+        content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        return content.decode()
+    except OSError as error:
+        raise InvalidInput(f"`{file}` cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"`{file}` is not UTF-8") from error

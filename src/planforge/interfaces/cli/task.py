@@ -1,0 +1,188 @@
+"""`planforge task`: tasks on their way through a pipeline, and what a person does with one that is stuck."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli.printing import table, visible
+from planforge.interfaces.cli.progress import SIGNALS
+from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.views import here
+from planforge.interfaces.cli.work import drive
+
+if TYPE_CHECKING:
+    from planforge.app.tasks import TaskRow, TaskView
+
+AS = "Who decides, where there is no terminal; otherwise it is you, as git knows you."
+
+
+@click.group()
+def task() -> None:
+    """List and show tasks, and go on with those that are stuck
+
+    A task is opened with `planforge pipeline run`.
+    """
+
+
+@task.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List the tasks
+
+    \b
+    Examples:
+      planforge task list
+      planforge task list --json | jq -r '.[] | select(.status == "escalated") | .task'
+    """
+    from planforge.app import tasks
+
+    found = tasks.rows(here())
+    lines = [(each.task, each.status, each.pipeline, each.stage, visible(each.title)) for each in found]
+    show(found, lambda: table(lines) if lines else "no tasks", as_json=as_json)
+
+
+@task.command("show")
+@click.argument("name", metavar="TASK")
+@json_option
+def show_(name: str, as_json: bool) -> None:
+    """Show a task: what each stage came to, and how it can go on
+
+    TASK is its name or its number: `task-007`, `7`.
+
+    \b
+    Examples:
+      planforge task show 1
+    """
+    from planforge.app import tasks
+
+    view = tasks.view(here(), name)
+    show(view, lambda: _view(view), as_json=as_json)
+
+
+@task.command()
+@click.argument("name", metavar="TASK")
+@click.option("--at", metavar="STAGE", default="", help="The stage to go on with; where it stopped, if none.")
+@click.option(
+    "--rounds", type=click.IntRange(min=0), default=0, help="So many more revisions for that stage."
+)
+@click.option("--reason", default="", metavar="TEXT", help="Why; it is kept on record with your name.")
+@click.option("--as", "actor", metavar="NAME", help=AS)
+@json_option
+@click.pass_context
+def resume(
+    ctx: click.Context, name: str, at: str, rounds: int, reason: str, actor: str | None, as_json: bool
+) -> None:
+    """Have a task go on that is stuck
+
+    What stages have come to before still counts, as long as what they judged is what is there now.
+
+    \b
+    Examples:
+      planforge task resume 1
+      planforge task resume 1 --at implement --reason "the plan is right, try again"
+      planforge task resume 1 --at review-code --rounds 2
+    """
+    from planforge.app import tasks
+
+    project = here()
+    who = _who(actor)
+    run = tasks.resume(project, name, at=at, rounds=rounds, actor=who, reason=reason)
+    ctx.exit(drive(project, run, as_json=as_json))
+
+
+@task.command()
+@click.argument("name", metavar="TASK")
+@click.option("--stage", required=True, help="The stage that passes in your name.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; it is kept on record with your name.")
+@click.option("--as", "actor", metavar="NAME", help=AS)
+@json_option
+def override(name: str, stage: str, reason: str, actor: str | None, as_json: bool) -> None:
+    """Let a stage pass in your own name, for exactly what is there now
+
+    Any change afterwards voids it. What the project's own checks say cannot be overridden.
+
+    \b
+    Examples:
+      planforge task override 1 --stage review-code --reason "the reviewer asks for another feature"
+    """
+    from planforge.app import tasks
+
+    found = tasks.override(here(), name, stage=stage, actor=_who(actor), reason=reason)
+    show(found, lambda: _moved(found), as_json=as_json)
+
+
+@task.command()
+@click.argument("name", metavar="TASK")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; it is kept on record with your name.")
+@click.option("--as", "actor", metavar="NAME", help=AS)
+@json_option
+def abandon(name: str, reason: str, actor: str | None, as_json: bool) -> None:
+    """Give a task up; what there is of it is kept
+
+    \b
+    Examples:
+      planforge task abandon 1 --reason "no longer wanted"
+    """
+    from planforge.app import tasks
+
+    found = tasks.abandon(here(), name, actor=_who(actor), reason=reason)
+    show(found, lambda: _moved(found), as_json=as_json)
+
+
+@task.command()
+@click.argument("name", metavar="TASK")
+def log(name: str) -> None:
+    """Print a line for each thing that happened: time|agent|persona|status|detail
+
+    \b
+    Examples:
+      planforge task log 1
+      planforge task log 1 | grep '|error|'
+    """
+    from planforge.app import tasks
+
+    for line in tasks.progress(here(), name):
+        click.echo(visible(line))
+
+
+def _who(actor: str | None) -> str:
+    import sys
+
+    from planforge.app import deciders
+
+    return deciders.person(here(), actor, terminal=sys.stdin.isatty())
+
+
+def _moved(found: TaskRow) -> str:
+    talk(f"next: planforge task show {found.task}")
+    return f"{found.task} is {found.status}: {visible(found.reason)}"
+
+
+def _view(view: TaskView) -> str:
+    found = view.task
+    lines = [
+        f"{found.task}  {found.status}  {visible(found.title)}",
+        f"pipeline {found.pipeline}, {found.path}",
+    ]
+    if found.branch:
+        lines.append(f"branch {found.branch} at {found.landed[:12]}")
+    if found.reason and found.stuck:
+        lines.append(f"⚠ {found.stage}: {visible(found.reason)}")
+    came = [
+        (
+            SIGNALS.get(each.outcome, "·"),
+            each.stage,
+            each.outcome,
+            f"iteration {each.iteration}",
+            visible(each.reason),
+        )
+        for each in view.stages
+    ]
+    if came:
+        lines += ["", table(came).rstrip()]
+    if view.next:
+        ways = [(way.command, way.does, way.cost) for way in view.next]
+        lines += ["", "Next", table(ways, "  ").rstrip()]
+    return "\n".join(lines)

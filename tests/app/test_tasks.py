@@ -1,0 +1,340 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planforge.app import facts, gates, pipelines, replays, runs, tasks
+from planforge.app.overview import overview
+from planforge.app.project import Project
+from planforge.app.setup import initialise
+from planforge.errors import InvalidInput, NeedsPerson, NotFound, PlanEdited, RefusedByGate
+from planforge.kernel.effects import ReadFacts
+from planforge.kernel.events import ApprovalUsed, FrictionNoted, StageEnded
+from repositories import git, repository
+
+PLAN = "# Plan\n\n" + "A function of its own counts the lines of a text, and is tested. " * 5
+DONE = "The function is in `lines.py` and its test beside it; an empty text has no lines. " * 4
+YES, NO = "Right.\n\n**Verdict:** Approved\n", "An empty text?\n\n**Verdict:** Revision Required\n"
+FRICTION = '```friction\n{"issue": "skill_missing", "skill": "writing-tests", "detail": "no fixtures"}\n```\n'
+CHECK = """\
+import unittest
+
+import lines
+
+
+class CountTest(unittest.TestCase):
+    def test_one_line(self):
+        self.assertEqual(lines.count("a"), 1)
+"""
+GOOD, BAD = "def count(text):\n    return len(text.splitlines())\n", "def count(text):\n    return 1\n"
+HALF = "def count(text):\n    return text.count('\\n') + 1\n"
+
+Scene = dict[str, Any]
+
+
+def scene(*when: str, say: str, **files: str) -> Scene:
+    writes = [{"write": {"path": f"{name}.py", "text": text}} for name, text in files.items()]
+    return {"when": list(when), "do": [*writes, {"say": say}]}
+
+
+STORY = (
+    scene("Stage: plan", say=PLAN),
+    scene("Stage: review-plan", say=YES),
+    scene("Stage: implement", "Iteration: 1", say=f"{DONE}\n\n{FRICTION}", lines=HALF),
+    scene("Stage: review-code", "Iteration: 1", say=NO),
+    scene("Stage: implement", say=DONE, lines=GOOD),
+    scene("Stage: review-code", say=YES),
+    scene("Stage: triage", say="It is small."),
+    scene("Stage: writeback", say="Nothing to add."),
+)
+
+NEVER = (
+    *STORY[:3],
+    scene("Stage: review-code", say=NO),
+    scene("Stage: implement", "Iteration: 2", say=DONE, lines=f"{GOOD}\n\n# so?\n"),
+    scene("Stage: implement", "Iteration: 3", say=DONE, lines=GOOD),
+    *STORY[6:],
+)
+"""Whoever reviews the code is never content."""
+
+Shop = Callable[..., Project]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    """A project whose agents play scenes."""
+
+    def made(scenes: Sequence[Scene] = STORY, more: str = "") -> Project:
+        root, script = tmp_path / "shop", tmp_path / "rehearsal" / "script.json"
+        script.parent.mkdir(exist_ok=True)
+        script.write_text(json.dumps({"name": "story", "scenes": list(scenes)}))
+        settings = (
+            '[check]\ncommand = ["python3", "-m", "unittest"]\nreport = "unittest"\n\n'
+            '[agents]\ndefault = "rehearsal"\n\n'
+            f'[agents.profiles.rehearsal]\nwrites = ["{script.parent}"]\n\n'
+            f'[agents.profiles.rehearsal.env]\nPLANFORGE_REHEARSAL_SCRIPT = "{script}"\n{more}'
+        )
+        if not root.exists():
+            repository(root, {"test_lines.py": CHECK, "lines.py": BAD, "planforge.toml": settings})
+            initialise(root)
+        return Project.find(root)
+
+    return made
+
+
+def go(project: Project, run: str) -> runs.Ended:
+    return runs.drive(project, run, lambda _: None)
+
+
+def decided(project: Project, *, approve: bool = True) -> None:
+    waiting = gates.waiting(project).gates[-1]
+    if approve:
+        gates.approve(project, waiting.name, actor="Ada")
+    else:
+        gates.reject(project, waiting.name, actor="Ada", reason="not like that")
+
+
+def to_the_gate(project: Project) -> str:
+    run = tasks.begin(project, "default", "Count lines")
+    with pytest.raises(NeedsPerson):
+        go(project, run)
+    return run
+
+
+def events(project: Project, kind: type) -> list[Any]:
+    return [item.event for item in project.ledger.since() if isinstance(item.event, kind)]
+
+
+def test_a_task_goes_through_the_default_pipeline_and_replays(shop: Shop) -> None:
+    project = shop()
+    run = to_the_gate(project)
+    assert overview(project).tasks[0].status == "review-approved"
+    decided(project)
+    assert go(project, run).exit_code == 0
+    found = tasks.row(project, "1")
+    assert (found.status, found.branch) == ("committed", "planforge/task-001")
+    assert git(project.root, "show", "planforge/task-001:lines.py") == GOOD.strip()
+    assert git(project.root, "show", "HEAD:lines.py") == BAD.strip()
+    documents = {path.name for path in (project.root / found.path).iterdir()}
+    assert documents == {
+        "PLAN.md",
+        "PLAN_REVIEW.md",
+        "PROGRESS.md",
+        "CODE_REVIEW.md",
+        "VALIDATION_REPORT.md",
+        "APPROVAL.md",
+        "WRITEBACK.md",
+    }
+    assert "friction" not in (project.root / found.path / "PROGRESS.md").read_text()
+    assert [(noted.issue, noted.persona) for noted in events(project, FrictionNoted)] == [
+        ("skill_missing", "developer")
+    ]
+    assert replays.replay(project, run).agrees
+    rounds = [(each.stage, each.outcome, each.iteration) for each in events(project, StageEnded)]
+    assert ("review-code", "revision", 1) in rounds
+    assert ("review-code", "approved", 2) in rounds
+    assert len(events(project, ApprovalUsed)) == 1
+
+
+def test_a_plan_that_is_edited_after_its_approval_lands_nothing(
+    shop: Shop,
+) -> None:
+    project = shop()
+    run = to_the_gate(project)
+    decided(project)
+    plan = project.root / tasks.row(project, "1").path / "PLAN.md"
+    plan.write_text(plan.read_text() + "\nAnd a command for it.\n")
+    ended = go(project, run)
+    assert ended.exit_code == RefusedByGate.exit_code
+    assert "`review-plan`, `approve` has not approved what would land" in ended.reason
+    assert tasks.row(project, "1").status == "escalated"
+    assert project.git.ref("refs/heads/planforge/task-001") is None
+
+
+def test_a_task_that_is_stuck_goes_on_where_a_person_says(shop: Shop) -> None:
+    project = shop(NEVER)
+    ended = go(project, tasks.begin(project, "default", "Count lines"))
+    assert ended.exit_code == NeedsPerson.exit_code
+    found = tasks.view(project, "task-001")
+    assert (found.task.status, found.task.stage) == ("escalated", "review-code")
+    assert "planforge task resume task-001 --at review-code" in [way.command for way in found.next]
+    with pytest.raises(RefusedByGate, match="nobody overrides what our own checks say"):
+        tasks.override(project, "1", stage="validate", actor="Ada", reason="trust me")
+    assert tasks.override(project, "1", stage="review-code", actor="Ada", reason="it is right").status == (
+        "review-approved"
+    )
+    run = tasks.resume(project, "1", at="validate", rounds=0, actor="Ada")
+    with pytest.raises(NeedsPerson):
+        go(project, run)
+    decided(project)
+    assert go(project, run).exit_code == 0
+    assert replays.replay(project, run).agrees
+
+
+def test_an_override_is_for_what_was_there_then(shop: Shop) -> None:
+    project = shop(NEVER)
+    go(project, tasks.begin(project, "default", "Count lines"))
+    tasks.override(project, "1", stage="review-code", actor="Ada", reason="it is right")
+    plan = project.root / tasks.row(project, "1").path / "PLAN.md"
+    plan.write_text("something else, " * 30)
+    run = tasks.resume(project, "1", at="validate", rounds=0, actor="Ada")
+    with pytest.raises(NeedsPerson):
+        go(project, run)
+    decided(project)
+    assert go(project, run).exit_code == RefusedByGate.exit_code
+
+
+def test_a_person_who_says_no_sends_the_task_back(shop: Shop) -> None:
+    project = shop()
+    run = to_the_gate(project)
+    decided(project, approve=False)
+    ended = go(project, run)
+    # The developer has nothing left to change, which is nothing that could be taken.
+    assert ended.exit_code == NeedsPerson.exit_code
+    assert "the agent changed nothing" in ended.reason
+    prompts = [text for text in _prompts(project, run) if "not like that" in text]
+    assert prompts
+
+
+def _prompts(project: Project, run: str) -> list[str]:
+    from planforge.kernel.events import EffectIntended
+    from planforge.kernel.payloads import unpack
+
+    found = [item.event for item in project.ledger.stream(run) if isinstance(item.event, EffectIntended)]
+    return [unpack(project.ledger, each.body).decode() for each in found if each.effect == "RunAgent"]
+
+
+def test_a_document_that_a_person_edits_while_it_is_written_is_left_as_it_is(shop: Shop) -> None:
+    project = shop()
+    to_the_gate(project)
+    path = project.root / tasks.row(project, "1").path / "PLAN.md"
+    path.write_text("mine")
+    with pytest.raises(PlanEdited, match="was edited"):
+        tasks.write_document(project, "task-001", "PLAN.md", "theirs", "what it was")
+    assert path.read_text() == "mine"
+    with pytest.raises(InvalidInput):
+        tasks.write_document(project, "task-001", "../PLAN.md", "theirs", "")
+
+
+def test_a_cancelled_task_is_blocked_and_can_go_on_or_be_given_up(shop: Shop) -> None:
+    project = shop()
+    run = to_the_gate(project)
+    with pytest.raises(RefusedByGate, match="unfinished run"):
+        tasks.abandon(project, "1", actor="Ada", reason="no")
+    runs.cancel(project, run, reason="another day", actor="Ada")
+    assert tasks.row(project, "1").status == "blocked"
+    assert any("task resume" in way.command for way in tasks.view(project, "1").next)
+    assert tasks.abandon(project, "1", actor="Ada", reason="never").status == "abandoned"
+    with pytest.raises(RefusedByGate, match="is abandoned"):
+        tasks.resume(project, "1", at="plan", rounds=0, actor="Ada")
+
+
+def test_a_line_of_progress_for_everything_that_happened(shop: Shop) -> None:
+    project = shop((scene("Stage: plan", say="a | b"),))
+    go(project, tasks.begin(project, "default", "Count lines"))
+    lines = list(tasks.progress(project, "1"))
+    assert all(line.count("|") == 4 for line in lines)
+    assert lines[0].split("|")[1:4] == ["task-001:planner:plan:1", "planner", "start"]
+    assert any("|error|" in line and "output-stub" in line for line in lines)
+
+
+def test_a_pipeline_that_something_gets_past_is_not_run(shop: Shop) -> None:
+    project = shop(
+        more="""
+[pipelines.loose]
+requires = ["review"]
+stages = [
+  {name = "write", role = "developer", writes = ["code"]},
+  {name = "review", role = "reviewer", verdict = "review", judges = ["code"]},
+  {name = "late", role = "fixer", writes = ["code"]},
+  {name = "land", role = "collator", lands = true},
+]
+"""
+    )
+    with pytest.raises(InvalidInput, match="cannot be run: lands without the approval of `review`: write → "):
+        tasks.begin(project, "loose", "Count lines")
+    with pytest.raises(InvalidInput, match="there is no pipeline `tight`"):
+        tasks.begin(project, "tight", "Count lines")
+    assert tasks.rows(project) == []
+
+
+def test_gates_in_a_document_are_those_of_stages_without_any(shop: Shop) -> None:
+    project = shop(
+        more="""
+[pipelines.own]
+gates = "gates.md"
+stages = [{name = "plan", role = "planner", writes = ["plan"], document = "PLAN.md"}]
+"""
+    )
+    (project.root / "gates.md").write_text("# Gates\n\n```gates phase=plan\nartifact WANTED.md min=10\n```\n")
+    ended = go(project, tasks.begin(project, "own", "Count lines"))
+    assert ended.exit_code == RefusedByGate.exit_code
+    assert "artifact-missing: `WANTED.md` is not there" in ended.reason
+    (project.root / "WANTED.md").write_text("0123456789")
+    assert go(project, tasks.resume(project, "1", at="", rounds=0, actor="Ada")).exit_code == 0
+    (project.root / "gates.md").write_text("```gates phase=paln\n```\n")
+    with pytest.raises(InvalidInput, match="for `paln`, which is no stage"):
+        pipelines.runnable(project, "own")
+
+
+# Facts
+
+
+def test_a_gate_is_held_against_what_is_there_now(shop: Shop) -> None:
+    project = shop()
+    to_the_gate(project)
+    found = facts.check(project, "implement", "task-001")
+    assert (found.exit_code, found.result.ok) == (0, True)
+    found = facts.check(project, "commit", "1")
+    assert (found.exit_code, found.result.reason_code) == (1, "predecessor-verdict-missing")
+    plan = project.root / tasks.row(project, "1").path / "PLAN.md"
+    plan.write_text("short")
+    found = facts.check(project, "implement", "1")
+    assert (found.exit_code, found.result.reason_code) == (1, "artifact-missing")
+    found = facts.check(project, "plan", "1", outputs=True)
+    assert (found.exit_code, found.result.reason_code) == (1, "output-stub")
+    plan.unlink()
+    plan.symlink_to("/etc/passwd")
+    found = facts.check(project, "plan", "1", outputs=True)
+    assert (found.exit_code, found.result.reason_code) == (1, "tool-error")
+
+
+SENSELESS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("nope", "task-001", {}),
+    ("plan", "task-099", {}),
+    ("plan", "nonsense", {}),
+    ("plan", "task-001", {"pipeline": "nope"}),
+    ("plan", "task-001", {"document": "missing.md"}),
+    ("plan", "task-001", {"document": "bad.md"}),
+    ("plan", "task-001", {"document": "../outside.md"}),
+    ("plan", "task-001", {"document": "field.md"}),
+)
+
+
+def test_a_question_that_makes_no_sense_is_neither_open_nor_closed(shop: Shop) -> None:
+    project = shop((scene("Stage: plan", say="short"),))
+    go(project, tasks.begin(project, "default", "Count lines"))
+    (project.root / "bad.md").write_text("```gates phase=plan\nallow everything\n```\n")
+    (project.root / "field.md").write_text("```gates phase=plan\nrequire task.mood == good\n```\n")
+    for stage, subject, more in SENSELESS:
+        given = (more.get("pipeline", ""), more.get("document", ""))
+        found = facts.check(project, stage, subject, pipeline=given[0], document=given[1])
+        assert (found.exit_code, found.result.ok, found.result.reason_code) == (2, False, "tool-error")
+        assert found.result.detail
+        assert found.result.remediation
+
+
+def test_a_field_that_no_record_has_is_not_among_the_facts(shop: Shop) -> None:
+    project = shop((scene("Stage: plan", say="short"),))
+    go(project, tasks.begin(project, "default", "Count lines"))
+    found = facts.found(
+        project, ReadFacts(task="task-001", paths=("lines.py", "no"), fields=("task.status", "task.mood"))
+    )
+    assert found.sizes == {"lines.py": len(BAD)}
+    assert found.fields == {"task.status": "escalated"}
+    with pytest.raises(NotFound):
+        facts.found(project, ReadFacts(task="task-002"))
