@@ -6,6 +6,7 @@ import random
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -42,13 +43,19 @@ def progress(words: str) -> None:
     print(f"bench: {words}", file=sys.stderr, flush=True)
 
 
-def rounds(contenders: Mapping[str, Callable[[], float]], count: int) -> dict[str, list[float]]:
-    """What every contender took in every round. The order is another one each time."""
+def rounds(
+    contenders: Mapping[str, Callable[[], float]], count: int, *, pause: float = 0.0
+) -> dict[str, list[float]]:
+    """What every contender took in every round. The order is another one each time.
+
+    With a `pause` before each, what one does after it has answered is not in the time of the next.
+    """
     taken: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(count):
         names = list(contenders)
         random.shuffle(names)
         for name in names:
+            time.sleep(pause)
             taken[name].append(contenders[name]())
     return taken
 
