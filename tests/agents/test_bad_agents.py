@@ -256,7 +256,7 @@ def test_an_impostor_earlier_on_path_is_shown_with_its_path_and_hash(plan: Rehea
     path = f"{directory}{os.pathsep}{os.environ['PATH']}"
     plan.settings(
         f'[run]\njobs = 1\n[agents.roles]\ndeveloper = "claude"\n'
-        f'[agents.profiles.claude]\nreads = ["{PROGRAM}", "{work}", "{directory}"]\n'
+        f'[agents.profiles.claude]\nreads = ["{PROGRAM}", "{work}", "{directory}", "{sys.prefix}"]\n'
         f'[agents.profiles.claude.env]\nBAD_AGENT_WORK = "{work}"\nBAD_AGENT_MARK = "{MARK}"\n'
     )
     listed = planforge("agent", "list", cwd=plan.root, extra={"PATH": path}).stdout
