@@ -19,11 +19,11 @@ from planforge.kernel.ledger import Write
 from planforge.kernel.objects import address, write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from planforge.app.project import Project
     from planforge.kernel.effects import DocumentText
-    from planforge.kernel.events import Event, Recorded
+    from planforge.kernel.events import Event, Recorded, TaskOpened
     from planforge.rules.pipelines import Pipeline, Stage
     from planforge.workflows.course import PipelineRequest, Player, Standing
 
@@ -175,7 +175,6 @@ def _unfinished(project: Project, task: str) -> str:
 def begin(project: Project, pipeline: str, request: str) -> str:
     """Open a task and record its run; nothing is started yet."""
     from planforge.app import pipelines, runs, work
-    from planforge.kernel.events import TaskOpened
 
     chosen = pipelines.runnable(project, pipeline)
     players = _players(project, chosen)
@@ -184,23 +183,14 @@ def begin(project: Project, pipeline: str, request: str) -> str:
         opened = _opened(project, chosen, title, request)
         asked = _request(project, chosen, players, opened, base)
         try:
-            return runs.begin(
-                project, "pipeline", opened.task, asked, TaskOpened(**msgspec.structs.asdict(opened))
-            )
+            return runs.begin(project, "pipeline", opened.task, asked, opened)
         except Conflict:
             continue  # another process took this number; the next one is ours
 
 
-class _Opened(msgspec.Struct, frozen=True, kw_only=True):
-    task: str
-    title: str
-    request: str
-    pipeline: str
-    path: str
-
-
-def _opened(project: Project, chosen: Pipeline, title: str, request: str) -> _Opened:
+def _opened(project: Project, chosen: Pipeline, title: str, request: str) -> TaskOpened:
     from planforge.documents.plan import slug
+    from planforge.kernel.events import TaskOpened
 
     directory = project.settings.run.tasks
     if not (project.root / directory).resolve().is_relative_to(project.root.resolve()):
@@ -210,7 +200,7 @@ def _opened(project: Project, chosen: Pipeline, title: str, request: str) -> _Op
     numbers = [int(found[1]) for name in names if (found := re.match(r"task-(\d+)", name))]
     task = f"task-{max(numbers, default=0) + 1:03}"
     path = f"{directory}/{task}-{slug(title)}"
-    return _Opened(task=task, title=title, request=request, pipeline=chosen.name, path=path)
+    return TaskOpened(task=task, title=title, request=request, pipeline=chosen.name, path=path)
 
 
 def resume(project: Project, name: str, *, at: str, rounds: int, actor: str, reason: str = "") -> str:
@@ -226,7 +216,7 @@ def resume(project: Project, name: str, *, at: str, rounds: int, actor: str, rea
         event = "resume at the code" if _is_code(chosen, players, index) else "resume at the plan"
         _move(project, found.task, event, actor=actor, reason=reason)
     found = row(project, name)
-    opened = _Opened(**{field: getattr(found, field) for field in _Opened.__struct_fields__})
+    opened = _as_opened(found)
     commit, standing = _left_by_earlier_runs(project, found, chosen)
     base = _base(project, found) or project.git.commit_of("HEAD")
     asked = _request(project, chosen, players, opened, base)
@@ -291,40 +281,34 @@ def _base(project: Project, found: TaskRow) -> str:
     return ""
 
 
+def _as_opened(found: TaskRow) -> TaskOpened:
+    """A task as it was opened."""
+    from planforge.kernel.events import TaskOpened
+
+    return TaskOpened(**{field: getattr(found, field) for field in TaskOpened.__struct_fields__})
+
+
 def _request(
-    project: Project, chosen: Pipeline, players: dict[str, Player], opened: _Opened, base: str
-) -> _Asked:
-    return _Asked(project, chosen, players, opened, base)
-
-
-class _Asked:
+    project: Project, chosen: Pipeline, players: dict[str, Player], opened: TaskOpened, base: str
+) -> Callable[[str], PipelineRequest]:
     """Makes the request of a run once the run has its name."""
+    from planforge.workflows.course import PipelineRequest
 
-    def __init__(
-        self, project: Project, chosen: Pipeline, players: dict[str, Player], opened: _Opened, base: str
-    ) -> None:
-        self._project = project
-        self._chosen = chosen
-        self._players = players
-        self._opened = opened
-        self._base = base
-
-    def __call__(self, run: str) -> PipelineRequest:
-        from planforge.workflows.course import PipelineRequest
-
-        opened = self._opened
+    def asked(run: str) -> PipelineRequest:
         return PipelineRequest(
             task=opened.task,
             title=opened.title,
             request=opened.request,
             run=run,
             path=opened.path,
-            pipeline=self._chosen,
-            players=self._players,
-            base=self._base,
-            base_tree=self._project.git.tree_of(self._base),
-            attempts=self._project.settings.run.attempts,
+            pipeline=chosen,
+            players=players,
+            base=base,
+            base_tree=project.git.tree_of(base),
+            attempts=project.settings.run.attempts,
         )
+
+    return asked
 
 
 def _players(project: Project, chosen: Pipeline) -> dict[str, Player]:
@@ -388,7 +372,7 @@ def _judged_now(project: Project, found: TaskRow, chosen: Pipeline, of: Stage) -
     from planforge.kernel.effects import DocumentText
     from planforge.workflows.course import Course
 
-    opened = _Opened(**{field: getattr(found, field) for field in _Opened.__struct_fields__})
+    opened = _as_opened(found)
     commit, standing = _left_by_earlier_runs(project, found, chosen)
     asked = _request(project, chosen, _players(project, chosen), opened, _base(project, found))("")
     tree = project.git.tree_of(commit) if commit else ""
