@@ -4,7 +4,8 @@ Drives a flow by hand: no event loop, no disk, no agents.
 `driven(flow, answer)` sends each effect to `answer` and what comes back into the
 flow. A failure that `answer` raises or returns reaches the flow as the driver
 would put it there: as `PerformerFailed`. The flows of a `Together` run one after
-another, in order of name, each to its end, so that a test always sees one order.
+another, in order of name, each to its end and after those it waits for, so that a
+test always sees one order.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 from planforge.errors import CannotPerform, PerformerFailed
 from planforge.kernel.effects import Effect, Flow, Note, Together
 from planforge.kernel.events import Event
+from planforge.kernel.turns import Turns
 
 Result = TypeVar("Result")
 Answer: TypeAlias = Callable[[Effect[Any]], object]
@@ -78,12 +80,15 @@ def _together(
 ) -> dict[str, object] | PerformerFailed:
     """What each flow returns; or, when all have ended, the failure of the first that failed."""
     results: dict[str, object] = {}
+    turns = Turns(sorted(asked.flows), 1, asked.after)
     try:
-        for name in sorted(asked.flows):
+        while beginning := turns.begin():
+            (name,) = beginning
             try:
                 results[name] = _advanced(asked.flows[name], answer, effects, notes)
             except PerformerFailed as error:
                 results[name] = error
+            turns.end(name)
     finally:
         for flow in asked.flows.values():
             flow.close()

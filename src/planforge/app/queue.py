@@ -56,6 +56,8 @@ class Story:
         self.title = row.title
         self.started: events.PlanStarted | None = None
         self.ended: events.PlanEnded | None = None
+        self.paused = ""
+        """Why the last run ended before the plan did, if it did."""
         self.age = 0
         self.base = ""
         """Where the plan's branch began."""
@@ -73,7 +75,7 @@ class Story:
     @property
     def under_way(self) -> bool:
         """Whether a run has begun that has not ended."""
-        return self.started is not None and self.ended is None
+        return self.started is not None and self.ended is None and not self.paused
 
     @singledispatchmethod
     def take(self, event: Event, seq: int, run: str) -> None:
@@ -83,7 +85,13 @@ class Story:
     def _(self, event: events.PlanStarted, seq: int, run: str) -> None:
         del seq, run
         self.started, self.ended, self.reopened, self.rescoped = event, None, "", False
+        self.paused = ""
         self.base = self.base or event.base
+
+    @take.register
+    def _(self, event: events.PlanPaused, seq: int, run: str) -> None:
+        del seq, run
+        self.paused = event.reason
 
     @take.register
     def _(self, event: events.PlanEnded, seq: int, run: str) -> None:
@@ -191,6 +199,8 @@ def _unfit(found: Story, *, asked: bool) -> str | None:
         return found.moved
     if found.started is None:
         return "it has not been carried out"
+    if found.paused:
+        return f"it is not done ({found.paused})"
     if found.ended is None:
         return "it is being carried out"
     if not found.ended.succeeded:

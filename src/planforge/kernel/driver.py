@@ -177,29 +177,34 @@ class Driver:
             raise Diverged(key, _describe(memory), f"`Note` of {event}")
 
     async def _together(self, asked: Together[object], key: str) -> dict[str, object]:
-        async def advance(name: str, flow: Flow[object], free: asyncio.Semaphore) -> object:
-            await free.acquire()
-            result: object
+        turns = asked.turns()
+        found: dict[str, object] = {}
+
+        async def advance(name: str) -> None:
             try:
-                result = await self._advance(flow, f"{key}/{quote(name, safe='')}")
+                found[name] = await self._advance(asked.flows[name], f"{key}/{quote(name, safe='')}")
             except PerformerFailed as error:
-                result = error  # a flow that failed must not stop its siblings half-way
-            free.release()  # after any other error nothing new may begin
-            return result
+                found[name] = error  # a flow that failed must not stop its siblings half-way
+            except BaseException:
+                turns.stop()  # after any other error nothing new may begin
+                raise
+            turns.end(name)
+            begin()
+
+        def begin() -> None:
+            for name in turns.begin():
+                group.create_task(advance(name))
 
         try:
-            self._intend("Together", " ".join(asked.flows), encode(sorted(asked.flows)), key)
-            free = asyncio.Semaphore(asked.limit)
+            self._intend("Together", " ".join(asked.flows), encode(asked.intent), key)
             async with asyncio.TaskGroup() as group:
-                tasks = {
-                    name: group.create_task(advance(name, flow, free)) for name, flow in asked.flows.items()
-                }
+                begin()
         except BaseExceptionGroup as errors:
             raise _first(errors) from errors
         finally:
             for flow in asked.flows.values():
                 close(flow)
-        results = {name: task.result() for name, task in tasks.items()}
+        results = {name: found[name] for name in asked.flows}
         for result in results.values():
             if isinstance(result, PerformerFailed):
                 raise result

@@ -8,7 +8,7 @@ here does anything; performers do, and the driver remembers.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator, Mapping
+from collections.abc import Collection, Coroutine, Generator, Mapping
 from enum import StrEnum
 from typing import Generic, TypeVar
 
@@ -24,6 +24,7 @@ from planforge.kernel.events import (
 )
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.tokens import TokenState
+from planforge.kernel.turns import Turns, waiting
 
 Outcome = TypeVar("Outcome")
 Result = TypeVar("Result")
@@ -74,11 +75,39 @@ class Note:
 
 
 class Together(Generic[Result]):
-    """Run named flows at once, at most `limit` of them at a time, and collect what each returns."""
+    """
+    Run named flows at once, at most `limit` of them at a time, and collect what each returns.
 
-    def __init__(self, flows: Mapping[str, Flow[Result]], limit: int | None = None) -> None:
+    `after` names those that must have ended, well or not, before one begins. Such a flow may look at what
+    they came to and at nothing else of its siblings: how far those are is another thing each time.
+    """
+
+    def __init__(
+        self,
+        flows: Mapping[str, Flow[Result]],
+        limit: int | None = None,
+        after: Mapping[str, Collection[str]] | None = None,
+    ) -> None:
         self.flows = dict(flows)
         self.limit = limit or max(len(self.flows), 1)
+        try:
+            if self.limit < 0:
+                raise ValueError(f"at most {self.limit} flows at a time are none at all")
+            self.after = waiting(self.flows, after)
+        except ValueError:
+            for flow in self.flows.values():
+                close(flow)
+            raise
+
+    @property
+    def intent(self) -> object:
+        """What is on record of it: whose flows, and which of them wait for which; not how many at a time."""
+        names = sorted(self.flows)
+        return {"flows": names, "after": self.after} if self.after else names
+
+    def turns(self) -> Turns:
+        """Whose turn it is."""
+        return Turns(self.flows, self.limit, self.after)
 
     def __await__(self) -> Generator[Together[Result], dict[str, Result], dict[str, Result]]:
         return (yield self)
@@ -350,8 +379,14 @@ class MarkPlan(Effect[None], frozen=True, kw_only=True):
         return self.status
 
 
+class ShowPhases(Effect[None], frozen=True, kw_only=True):
+    """Write the phases file as the ledger has them now; people read it and nobody parses it."""
+
+    plan: str
+
+
 class WritePhases(Effect[None], frozen=True, kw_only=True):
-    """Write the phases file, which people read and nobody parses."""
+    """Write the phases file, as earlier versions of flows asked for."""
 
     plan: str
     text: str
@@ -371,10 +406,28 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadProgress(Effect[Progress], frozen=True, kw_only=True):
-    """Which steps of this content have landed already."""
+    """Which steps of this content have landed already; what earlier versions of flows asked for."""
 
     plan: str
     content: str
+
+
+class KnownPhases(msgspec.Struct, frozen=True, kw_only=True):
+    """How far each phase of a plan has come before this run."""
+
+    statuses: dict[str, str]
+    """By step; what is done is on the plan's branch still."""
+    problems: dict[str, str] = {}
+    """Why those failed that did."""
+
+
+class ReadPhases(Effect[KnownPhases], frozen=True, kw_only=True):
+    """Look up the phases of exactly this content; made if there are none, refused if they are stale."""
+
+    plan: str
+    content: str
+    parallel: bool
+    max_files: int
 
 
 class DocumentText(msgspec.Struct, frozen=True, kw_only=True):

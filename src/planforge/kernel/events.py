@@ -120,6 +120,18 @@ class PlannedStep(msgspec.Struct, frozen=True, kw_only=True):
     """How long it is thought to take against other steps, for the critical path."""
 
 
+class KeptStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A step of new phases that need not be done again."""
+
+    step: str
+    was: str
+    """Its name among the phases before."""
+    status: str
+    """done or skipped"""
+    commit: str = ""
+    """What it landed as; empty if it changed nothing."""
+
+
 class PlannedRisk(msgspec.Struct, frozen=True, kw_only=True):
     """What may go wrong, and which steps must wait until it is settled."""
 
@@ -275,6 +287,25 @@ class ApprovalUsed(Event, frozen=True, kw_only=True):
     run: str
     token: str = ""
     """The yes that was used, if it has a token."""
+    continues: str = ""
+    """The run that used it first, if this one goes on under the same yes."""
+
+
+class PhasesGenerated(Event, frozen=True, kw_only=True):
+    """A plan was cut into steps; what is not kept is still to be done, or to be done again."""
+
+    plan: str
+    content: str
+    """The content of the plan that they were made from; with any other they are stale."""
+    parallel: bool
+    max_files: int
+    steps: tuple[PlannedStep, ...]
+    signatures: dict[str, str]
+    """What each step says, as a hash, to be known again by whatever it is called."""
+    kept: tuple[KeptStep, ...] = ()
+    """Steps that were done or skipped before and are the same now."""
+    actor: str = ""
+    """Whoever had them made anew; empty for the first ones."""
 
 
 class PlanStarted(Event, frozen=True, kw_only=True):
@@ -288,6 +319,23 @@ class PlanStarted(Event, frozen=True, kw_only=True):
     steps: tuple[PlannedStep, ...]
     kept: tuple[str, ...]
     """Steps that an earlier run of the same content had landed."""
+    skipped: tuple[str, ...] = ()
+    """Steps that a person had left out before."""
+    generated: bool = False
+    """The steps were made before, with how far each has come; False is from before that."""
+
+
+class PlanPaused(Event, frozen=True, kw_only=True):
+    """A run of a plan ended and the plan did not: something failed, or not all was asked for."""
+
+    plan: str
+    run: str
+    reason: str
+    failed: tuple[str, ...]
+    left: tuple[str, ...]
+    """Steps that are neither done nor skipped, those that failed among them."""
+    branch: str
+    commit: str
 
 
 class PlanEnded(Event, frozen=True, kw_only=True):
@@ -565,6 +613,15 @@ class PlanHeldBack(Event, frozen=True, kw_only=True):
 
     plan: str
     branch: str
+    reason: str
+
+
+class StepSkipped(Event, frozen=True, kw_only=True):
+    """A person had a step left out; what depends on it need not wait for it."""
+
+    plan: str
+    step: str
+    actor: str
     reason: str
 
 
@@ -968,7 +1025,9 @@ AnyEvent = (
     | PlanForged
     | PlanApproved
     | ApprovalUsed
+    | PhasesGenerated
     | PlanStarted
+    | PlanPaused
     | PlanEnded
     | PlanMoved
     | StepStarted
@@ -980,6 +1039,7 @@ AnyEvent = (
     | PatchApplied
     | StepCompleted
     | StepFailed
+    | StepSkipped
     | PlanRescoped
     | RiskRaised
     | RiskSettled

@@ -120,6 +120,23 @@ def _(event: events.ApprovalUsed) -> str:
     return f"approval of {event.content[:12]} used by {event.run}"
 
 
+@said.register(events.PhasesGenerated)
+def _(event: events.PhasesGenerated) -> str:
+    kept = f", {len(event.kept)} kept" if event.kept else ""
+    by = f" by {event.actor}" if event.actor else ""
+    return f"{len(event.steps)} phases from {event.content[:12]}{by}{kept}"
+
+
+@said.register(events.PlanPaused)
+def _(event: events.PlanPaused) -> str:
+    return f"stopped: {event.reason}; {len(event.left)} phases left; {event.branch} is at {event.commit[:12]}"
+
+
+@said.register(events.StepSkipped)
+def _(event: events.StepSkipped) -> str:
+    return f"left out by {event.actor}: {first_line(event.reason, 160)}"
+
+
 @said.register(events.PlanStarted)
 def _(event: events.PlanStarted) -> str:
     kept = f", {len(event.kept)} kept from before" if event.kept else ""

@@ -17,6 +17,7 @@ from planforge.kernel.graph.queries import (
 )
 from planforge.kernel.leases import Lease
 from planforge.kernel.ledger import Ledger
+from planforge.kernel.projections.revisions import MET
 from planforge.kernel.redaction import Redactor
 
 
@@ -78,9 +79,9 @@ class Plans:
         return found
 
     def is_done(self, plan: str) -> bool:
-        """Whether there are steps in the newest revision, and every one of them is done."""
+        """Whether there are steps in the newest revision, and every one of them is done or was left out."""
         steps = self.view(plan).steps
-        return bool(steps) and all(step.status == "done" for step in steps)
+        return bool(steps) and all(step.status in MET for step in steps)
 
     def newest(self) -> str:
         """The id of the plan that was made last; empty if there is none."""

@@ -7,12 +7,13 @@ from functools import singledispatch
 import msgspec
 
 from planforge.errors import NotFound
-from planforge.kernel.events import PlanCreated, PlannedStep, PlanRescoped, PlanStarted
+from planforge.kernel.events import PhasesGenerated, PlanCreated, PlannedStep, PlanRescoped, PlanStarted
 from planforge.kernel.graph import custody, queries, routes, steps
 from planforge.kernel.graph.blockers import blockers
 from planforge.kernel.graph.queries import GraphQuery, QueryResult, StepView
 from planforge.kernel.graph.steps import Revision
 from planforge.kernel.ledger import Ledger
+from planforge.kernel.projections.revisions import MET
 
 
 def answer(ledger: Ledger, query: GraphQuery) -> QueryResult:
@@ -107,7 +108,7 @@ def _(query: queries.CriticalPath, ledger: Ledger) -> QueryResult:
     statement = "SELECT step, weight, status FROM steps WHERE plan = ? AND revision = ?"
     rows = list(ledger.query(statement, *_place(found)))
     weights = {step: weight for step, weight, _ in rows}
-    left = {step for step, _, status in rows if status != "done"}
+    left = {step for step, _, status in rows if status not in MET}
 
     def chain(among: set[str] | None) -> queries.Chain:
         path, weight = routes.heaviest(needs, weights, among)
@@ -158,7 +159,9 @@ def _change(old: PlannedStep, new: PlannedStep) -> queries.StepChange:
 def planned(ledger: Ledger, revision: Revision) -> tuple[PlannedStep, ...]:
     """The steps of a revision as they were planned."""
     event = steps.event_at(ledger, revision.seq)
-    return event.steps if isinstance(event, PlanCreated | PlanStarted | PlanRescoped) else ()
+    return (
+        event.steps if isinstance(event, PlanCreated | PhasesGenerated | PlanStarted | PlanRescoped) else ()
+    )
 
 
 @_answer.register(queries.Timeline)

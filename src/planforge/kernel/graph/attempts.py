@@ -15,6 +15,7 @@ from planforge.kernel.graph.blockers import waits_for
 from planforge.kernel.graph.queries import StepView
 from planforge.kernel.graph.steps import current
 from planforge.kernel.ledger import Ledger, Write
+from planforge.kernel.projections.revisions import MET
 from planforge.kernel.scores import StepScore
 
 
@@ -25,8 +26,8 @@ def start_step(ledger: Ledger, step: str, holder: str, base: str = "", fence: in
 
     def decide() -> list[Write]:
         found = current(ledger, step)
-        if found.status == "done":
-            raise RefusedByGate(f"`{found.node}` is done")
+        if found.status in MET:
+            raise RefusedByGate(f"`{found.node}` is {found.status}")
         if found.status == "in-progress" and found.holder != holder:
             who = f"`{found.holder}`" if found.holder else "a run"
             raise RefusedByGate(
@@ -95,8 +96,8 @@ def fail_step(ledger: Ledger, step: str, reason: str, holder: str = "") -> None:
 
     def decide() -> list[Write]:
         found = current(ledger, step)
-        if found.status == "done":
-            raise RefusedByGate(f"`{found.node}` is done")
+        if found.status in MET:
+            raise RefusedByGate(f"`{found.node}` is {found.status}")
         if holder and found.holder not in (None, holder):
             raise RefusedByGate(
                 f"`{found.node}` is in progress by `{found.holder or 'a run'}`, not by `{holder}`"

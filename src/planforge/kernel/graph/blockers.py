@@ -14,6 +14,7 @@ from planforge.errors import InvalidInput
 from planforge.kernel.graph.queries import Blocker, StepView
 from planforge.kernel.graph.steps import superseded_by, views
 from planforge.kernel.ledger import Ledger
+from planforge.kernel.projections.revisions import MET
 
 
 def waits_for(ledger: Ledger, step: StepView) -> list[Blocker]:
@@ -24,9 +25,7 @@ def waits_for(ledger: Ledger, step: StepView) -> list[Blocker]:
 def blockers(ledger: Ledger, step: StepView) -> list[Blocker]:
     """Everything that keeps a step from being started now."""
     found = list(_status(ledger, step))
-    if step.status == "done" or any(
-        blocker.kind == "status" and blocker.name != "failed" for blocker in found
-    ):
+    if step.status in MET or any(blocker.kind == "status" and blocker.name != "failed" for blocker in found):
         return found
     return [*found, *waits_for(ledger, step), *_leases(ledger, step), *_budgets(ledger, step)]
 
@@ -44,6 +43,13 @@ def _status(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
         )
     elif step.status == "done":
         yield Blocker(kind="status", name="done", reason="it is done", help=f"planforge score {step.node}")
+    elif step.status == "skipped":
+        yield Blocker(
+            kind="status",
+            name="skipped",
+            reason=f"it was left out: {step.reason}",
+            help=f"planforge plan phases {step.plan} --regenerate --keep-done",
+        )
     elif step.status == "failed":
         reason = f"it failed after {step.attempts} attempt{'' if step.attempts == 1 else 's'}: {step.reason}"
         help_ = f"planforge graph {step.node} --custody"
@@ -54,7 +60,8 @@ def _dependencies(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
     unmet = """
     SELECT edges.target, coalesce(needed.status, 'unknown') FROM edges
     LEFT JOIN steps AS needed ON needed.node = edges.target
-    WHERE edges.source = ? AND edges.kind = 'STEP_DEPENDS_ON' AND needed.status IS NOT 'done'
+    WHERE edges.source = ? AND edges.kind = 'STEP_DEPENDS_ON'
+    AND coalesce(needed.status, '') NOT IN ('done', 'skipped')
     ORDER BY needed.ordinal, edges.target
     """
     for node, status in ledger.query(unmet, step.node):

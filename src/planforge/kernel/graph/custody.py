@@ -109,6 +109,9 @@ def _kept(ledger: Ledger, known: list[Revision]) -> Iterator[tuple[str, str]]:
     """For each step that keeps the work of a step of the revision before: that step."""
     for former, revision in pairwise(known):
         event = steps.event_at(ledger, revision.seq)
+        if isinstance(event, events.PhasesGenerated):
+            for step in event.kept:
+                yield f"{revision.node}/{step.step}", f"{former.node}/{step.was}"
         if isinstance(event, events.PlanRescoped | events.PlanStarted):
             names = {step.step for step in event.steps}
             for name in event.kept:

@@ -45,10 +45,30 @@ def _(db: apsw.Connection, event: events.PlanCreated, recorded: Recorded) -> Non
         revisions.open_unplanned(db, event.plan, recorded.seq)
 
 
+@folds.of(events.PhasesGenerated)
+def _(db: apsw.Connection, event: events.PhasesGenerated, recorded: Recorded) -> None:
+    plan, content, seq = event.plan, event.content, recorded.seq
+    former = revisions.newest(db, plan)
+    if former is None or not former.planned:
+        revisions.fill(db, plan, event.steps, seq, content=content)
+        return
+    risks = revisions.open_risks(db, former, event.steps)
+    kept = {step.step: revisions.Kept(step.status, step.was) for step in event.kept}
+    reason = f"its phases were made anew by {event.actor}" if event.actor else "its phases were made anew"
+    revisions.supersede(
+        db, plan, former, event.steps, seq, risks=risks, kept=kept, content=content, reason=reason
+    )
+
+
 @folds.of(events.PlanStarted)
 def _(db: apsw.Connection, event: events.PlanStarted, recorded: Recorded) -> None:
     plan, content, kept = event.plan, event.content, event.kept
     former = revisions.newest(db, plan)
+    if event.generated:
+        # What a run that was ended from outside had under way is to be done again; all else stays as it is.
+        statement = "UPDATE steps SET status = 'pending', holder = NULL WHERE plan = ? AND revision = ?"
+        db.execute(f"{statement} AND status = 'in-progress'", (plan, former.number if former else 0))
+        return
     if former is None or not former.planned:
         revisions.fill(db, plan, event.steps, recorded.seq, kept=kept, content=content)
     elif former.planned == revisions.planned_hash(event.steps) and former.content in ("", content):
@@ -176,6 +196,13 @@ def _(db: apsw.Connection, event: events.StepFailed, recorded: Recorded) -> None
     db.execute("UPDATE steps SET reason = ?, holder = NULL WHERE node = ?", (event.reason, node))
 
 
+@folds.of(events.StepSkipped)
+def _(db: apsw.Connection, event: events.StepSkipped, recorded: Recorded) -> None:
+    node = _turn(db, event, "skipped")
+    db.execute("UPDATE steps SET reason = ?, holder = NULL WHERE node = ?", (event.reason, node))
+    _finish(db, event.plan, recorded.at)
+
+
 @folds.of(events.StepReopened)
 def _(db: apsw.Connection, event: events.StepReopened, recorded: Recorded) -> None:
     node = _turn(db, event, "pending")
@@ -290,7 +317,7 @@ def _turn(db: apsw.Connection, event: Any, status: str) -> str:
     for before, plan, revision in found:
         if before != status:
             db.execute("UPDATE steps SET status = ? WHERE node = ?", (status, node))
-        less = (status == "done") - (before == "done")
+        less = (status in revisions.MET) - (before in revisions.MET)
         if less:
             _wait(db, node, "STEP_DEPENDS_ON", -less)
             statement = "UPDATE revisions SET unfinished = unfinished - ? WHERE plan = ? AND revision = ?"

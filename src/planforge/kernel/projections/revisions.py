@@ -69,6 +69,17 @@ class Revision(NamedTuple):
     """The content of the plan file that it was begun with; empty if there is none."""
 
 
+class Kept(NamedTuple):
+    """A step that need not be done again: how it stands, and its name in the revision before."""
+
+    status: str
+    was: str
+
+
+MET = ("done", "skipped")
+"""The statuses of a step that nothing waits for any more."""
+
+
 class _Before(NamedTuple):
     """How far a step of the former revision had come."""
 
@@ -125,7 +136,7 @@ def fill(
     """The first steps of a plan."""
     revision = Revision(plan, 1, planned_hash(steps), content)
     db.execute("DELETE FROM revisions WHERE plan = ? AND revision = 1", (plan,))
-    _insert(db, plan, revision, None, steps, risks, kept, "", seq)
+    _insert(db, plan, revision, None, steps, risks, _kept(kept), "", seq)
 
 
 def supersede(
@@ -136,7 +147,7 @@ def supersede(
     seq: int,
     *,
     risks: Sequence[PlannedRisk],
-    kept: Collection[str],
+    kept: Collection[str] | Mapping[str, Kept],
     content: str = "",
     reason: str = "",
 ) -> None:
@@ -147,8 +158,13 @@ def supersede(
     """
     number = former.number + 1
     revision = Revision(f"{plan}.r{number}", number, planned_hash(steps), content)
-    _insert(db, plan, revision, former, steps, risks, kept, reason, seq)
+    _insert(db, plan, revision, former, steps, risks, _kept(kept), reason, seq)
     edge(db, "PLAN_SUPERSEDES", revision.node, former.node, seq)
+
+
+def _kept(kept: Collection[str] | Mapping[str, Kept]) -> Mapping[str, Kept]:
+    """Names alone are steps that are done and are called what they were called."""
+    return kept if isinstance(kept, Mapping) else {name: Kept("done", name) for name in kept}
 
 
 def begin_again(
@@ -180,7 +196,8 @@ def begin_again(
 
 WAITING = """(
   (SELECT count(*) FROM edges LEFT JOIN steps AS needed ON needed.node = edges.target
-   WHERE edges.source = steps.node AND edges.kind = 'STEP_DEPENDS_ON' AND needed.status IS NOT 'done')
+   WHERE edges.source = steps.node AND edges.kind = 'STEP_DEPENDS_ON'
+   AND coalesce(needed.status, '') NOT IN ('done', 'skipped'))
   + (SELECT count(*) FROM edges JOIN risks ON risks.node = edges.target
      WHERE edges.source = steps.node AND edges.kind = 'STEP_BLOCKED_BY' AND risks.open)
   + (SELECT count(*) FROM gates WHERE gates.node = steps.node AND NOT gates.open)
@@ -243,7 +260,7 @@ def _insert(
     former: Revision | None,
     steps: Sequence[PlannedStep],
     risks: Sequence[PlannedRisk],
-    kept: Collection[str],
+    kept: Mapping[str, Kept],
     reason: str,
     seq: int,
 ) -> None:
@@ -256,13 +273,13 @@ def _insert(
 
     def row(ordinal: int, step: PlannedStep) -> tuple[str | int | None, ...]:
         name = f"{revision.node}/{step.step}"
-        done = step.step in met
-        past = before.get(step.step, _NOTHING) if done else _NOTHING
+        found = kept.get(step.step)
+        past = before.get(found.was, _NOTHING) if found else _NOTHING
         waiting = len(set(step.depends_on) - met) + closed[name]
         return (
             *(name, plan, revision.number, ordinal, step.step, step.title, step.kind),
             *(
-                "done" if done else "pending",
+                found.status if found else "pending",
                 past.attempts,
                 past.landed,
                 past.score,

@@ -84,6 +84,13 @@ def _(db: apsw.Connection, event: events.PlanStarted, recorded: Recorded) -> Non
     db.execute(f"UPDATE plans SET {columns} WHERE plan = ?", values)  # noqa: S608  (a constant)
 
 
+@folds.of(events.PlanPaused)
+def _(db: apsw.Connection, event: events.PlanPaused, recorded: Recorded) -> None:
+    # The run is over and the plan is not: another run goes on with it, under the same approval.
+    statement = "UPDATE plans SET status = 'IMPLEMENTING', landed = ?, updated_at = ? WHERE plan = ?"
+    db.execute(statement, (event.commit, recorded.at, event.plan))
+
+
 @folds.of(events.PlanEnded)
 def _(db: apsw.Connection, event: events.PlanEnded, recorded: Recorded) -> None:
     # A plan that could not go on returns to review: a new approval is the way out.

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeVar
-from urllib.parse import quote
 
 import msgspec
 
@@ -30,7 +29,7 @@ from planforge.kernel.replay.differences import (
     same_fact,
     value_of,
 )
-from planforge.kernel.replay.tape import Asked, Entry, RecordingEnds, Tape, drive
+from planforge.kernel.replay.tape import Asked, Entry, RecordingEnds, Tape, drive, path_of
 
 Result = TypeVar("Result")
 
@@ -111,6 +110,8 @@ class _Comparing:
         self._seen: set[str] = set()
         self._latest: dict[str, int] = {}
         """For each path of the flow, the newest version of the stream that belongs to it."""
+        self._waits: dict[str, tuple[str, ...]] = {}
+        """For each path that waits for others, theirs."""
 
     def require_nothing_odd(self) -> None:
         for recorded in self._tape.odd:
@@ -165,11 +166,16 @@ class _Comparing:
     def _require_order(self, asked: Asked, entry: Entry) -> None:
         """In one path, whatever is asked for later is recorded later."""
         path = asked.key.rpartition("/")[0]
-        if entry.first <= self._latest.get(path, 0):
+        before = (path, *self._waits.get(path, ()))
+        if entry.first <= max(self._latest.get(earlier, 0) for earlier in before):
             problem = f"`{asked.key}` is recorded before what the flow asks for first"
             raise Differs(differing(asked.key, problem, recorded_of(self._tape, entry), asked_of(asked)))
         if isinstance(asked.what, Together):
-            self._latest |= {f"{asked.key}/{quote(name, safe='')}": entry.first for name in asked.what.flows}
+            self._latest |= {path_of(asked.key, name): entry.first for name in asked.what.flows}
+            self._waits |= {
+                path_of(asked.key, name): tuple(path_of(asked.key, other) for other in others)
+                for name, others in asked.what.after.items()
+            }
         while True:
             self._latest[path] = max(self._latest.get(path, 0), entry.last)
             if not path:

@@ -75,8 +75,8 @@ class Asked(NamedTuple):
         match self.what:
             case Note(event=event):
                 return encode(event)
-            case Together(flows=flows):
-                return encode(sorted(flows))
+            case Together(intent=intent):
+                return encode(intent)
         return encode(self.what)
 
     @property
@@ -277,7 +277,7 @@ def _together(
 
 
 class _Group:
-    """Flows that go at once, as many as may; the others begin when one has ended."""
+    """Flows that go at once, as many as may; the others begin when those have ended that they wait for."""
 
     def __init__(
         self,
@@ -292,8 +292,8 @@ class _Group:
             for name, flow in asked.flows.items()
         }
         self.waiting: dict[str, Asked] = {}
-        self._left = list(self.flows)
-        self._limit = asked.limit
+        self._paths = {name: path for path, name in self._names.items()}
+        self._turns = asked.turns()
         self._order = order
         self._watching = watching
         self._ended: dict[str, object] = {}
@@ -301,16 +301,12 @@ class _Group:
             watching.gathered(key, asked)
 
     def begin(self) -> None:
-        """Have as many begin as may go at once."""
-        for _ in range(min(self._limit, len(self._left))):
-            self._begin_next()
-
-    def _begin_next(self) -> None:
-        if self._left:
-            path = self._left.pop(0)
-            if self._watching is not None:
-                self._watching.begins(path)
-            self.advance(path, self.flows[path].__next__)
+        """Have those begin whose turn it is."""
+        while beginning := self._turns.begin():
+            for path in map(self._paths.__getitem__, beginning):
+                if self._watching is not None:
+                    self._watching.begins(path)
+                self._go(path, self.flows[path].__next__)
 
     def next(self) -> str:
         """The flow whose question comes next in the recording."""
@@ -318,6 +314,10 @@ class _Group:
 
     def advance(self, path: str, go: Callable[[], Asked], last: str = "") -> None:
         """Have a flow go on. One that has ended makes room; one whose recording ends would still be at it."""
+        self._go(path, go, last)
+        self.begin()
+
+    def _go(self, path: str, go: Callable[[], Asked], last: str = "") -> None:
         try:
             self.waiting[path] = go()
         except StopIteration as stop:
@@ -333,7 +333,7 @@ class _Group:
         self._ended[path] = result
         if self._watching is not None:
             self._watching.ends(path, last)
-        self._begin_next()
+        self._turns.end(self._names[path])
 
     def results(self) -> dict[str, object]:
         """What came of each; raises what one that did not end ended with, the recording's end first."""

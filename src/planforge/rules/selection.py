@@ -1,0 +1,150 @@
+"""
+Which phase of a plan is next, which may be run by name, and what skipping to one leaves out.
+
+Pure: statuses and dependencies go in. A phase can run when everything that it
+depends on is done or was skipped. What was interrupted comes first, then what
+failed, then the first that is still to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from planforge.errors import InvalidInput, NotFound, RefusedByGate
+
+MET = ("done", "skipped")
+"""The statuses in which nothing is left to do."""
+
+ORDER = ("in-progress", "failed", "pending")
+"""Which status is taken up first."""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase as far as selecting one goes."""
+
+    id: str
+    status: str
+    depends_on: tuple[str, ...] = ()
+
+
+def check(phases: Sequence[Candidate]) -> None:
+    """Refuse dependencies that are not there, and phases that wait for each other."""
+    known = {phase.id for phase in phases}
+    for phase in phases:
+        if missing := [name for name in phase.depends_on if name not in known]:
+            raise InvalidInput(f"`{phase.id}` depends on `{missing[0]}`, which there is not")
+    left = {phase.id: set(phase.depends_on) for phase in phases}
+    while free := [name for name, needs in left.items() if not needs & left.keys()]:
+        for name in free:
+            del left[name]
+    if left:
+        raise InvalidInput(f"phases wait for each other: {', '.join(left)}")
+
+
+def unmet(phases: Sequence[Candidate], phase: Candidate) -> tuple[str, ...]:
+    """What a phase still waits for."""
+    status = {each.id: each.status for each in phases}
+    return tuple(name for name in phase.depends_on if status.get(name) not in MET)
+
+
+def next_phase(phases: Sequence[Candidate]) -> Candidate | None:
+    """The phase to take up next; None if none can be."""
+    for status in ORDER:
+        for phase in phases:
+            if phase.status == status and not unmet(phases, phase):
+                return phase
+    return None
+
+
+def target(phases: Sequence[Candidate], name: str) -> Candidate:
+    """The phase of that name, if it can be run now."""
+    phase = named(phases, name)
+    if phase.status in MET:
+        raise RefusedByGate(f"`{phase.id}` is {phase.status} already")
+    if waiting := unmet(phases, phase):
+        raise RefusedByGate(
+            f"`{phase.id}` waits for {', '.join(f'`{each}`' for each in waiting)}",
+            "run those first, or leave them out: `planforge plan skip-to`",
+        )
+    return phase
+
+
+def named(phases: Sequence[Candidate], name: str) -> Candidate:
+    """The phase of that name; `3` is `phase-3`."""
+    wanted = f"phase-{int(name)}" if name.isascii() and name.isdecimal() else name
+    for phase in phases:
+        if phase.id == wanted:
+            return phase
+    known = ", ".join(f"`{phase.id}`" for phase in phases)
+    raise NotFound(f"there is no phase `{name}`", f"there are {known}" if known else "")
+
+
+def failed(phases: Sequence[Candidate]) -> Candidate:
+    """The first phase that failed."""
+    for phase in phases:
+        if phase.status == "failed":
+            return phase
+    raise RefusedByGate("no phase has failed", "`planforge plan run` goes on with what is left")
+
+
+def skippable(phases: Sequence[Candidate]) -> Candidate:
+    """The phase that is left out if none is named: the first that was interrupted or that failed."""
+    for phase in phases:
+        if phase.status in ("in-progress", "failed"):
+            return phase
+    raise RefusedByGate(
+        "no phase is in progress or has failed", "name the one to leave out: `planforge plan skip PLAN PHASE`"
+    )
+
+
+def skipped_to(phases: Sequence[Candidate], name: str) -> tuple[str, ...]:
+    """What is left out on the way to a phase: all before it, and all that it depends on, that is not met."""
+    phase = named(phases, name)
+    if phase.status in MET:
+        raise RefusedByGate(f"`{phase.id}` is {phase.status} already")
+    before = {each.id for each in phases[: list(phases).index(phase)]}
+    wanted = before | _closure(phases, phase)
+    return tuple(each.id for each in phases if each.id in wanted and each.status not in MET)
+
+
+def _closure(phases: Sequence[Candidate], phase: Candidate) -> set[str]:
+    """Everything that a phase depends on, directly or not."""
+    needs = {each.id: each.depends_on for each in phases}
+    found: set[str] = set()
+    left = list(phase.depends_on)
+    while left:
+        if (name := left.pop()) not in found:
+            found.add(name)
+            left += needs.get(name, ())
+    return found
+
+
+class Signed(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase by what it says, whatever it is called."""
+
+    id: str
+    signature: str
+    status: str = "pending"
+    depends_on: tuple[str, ...] = ()
+
+
+def kept(before: Sequence[Signed], after: Sequence[Signed]) -> dict[str, str]:
+    """
+    The new phases that need not be done again, each with the old one that did it.
+
+    It says the same as one that is done or was skipped, and so does everything that it depends on.
+    """
+    free = [phase for phase in before if phase.status in MET]
+    found: dict[str, str] = {}
+    for phase in after:
+        same = next((old for old in free if old.signature == phase.signature), None)
+        if same is not None and _all_in(phase.depends_on, found):
+            found[phase.id] = same.id
+            free.remove(same)
+    return found
+
+
+def _all_in(names: Collection[str], found: Mapping[str, str]) -> bool:
+    return all(name in found for name in names)
