@@ -35,7 +35,10 @@ MIN_SECTION = 10
 ID = re.compile(r"(?:plan-)?0*(?P<number>[1-9][0-9]{0,8})")
 TITLE = re.compile(r"# Plan:[ \t]*(?P<title>.*?)[ \t]*")
 DRAFT_START = re.compile(r"^# Plan:", re.MULTILINE)
-FIELD = re.compile(r"\*\*(?P<key>ID|Task|Created|Status|Project|Heartbeat):\*\*[ \t]*(?P<value>.*?)[ \t]*")
+FIELD = re.compile(
+    r"\*\*(?P<key>ID|Task|Created|Status|Project|Heartbeat|Parallel):\*\*[ \t]*(?P<value>.*?)[ \t]*"
+)
+YES_OR_NO = {"yes": True, "no": False}
 TEMPLATE_TOKEN = re.compile(r"\{\{\s*(?:TITLE|PLAN_ID|TASK_ID|DATE|PROJECT)\s*\}\}")
 REVIEW = re.compile(r"### Review (?P<number>[0-9]{1,9})\b.*")
 ITALIC = re.compile(r"\*[^*]+\*|_[^_]+_")
@@ -148,6 +151,19 @@ def _field(text: str, key: str) -> _Field | None:
         if found and found["key"] == key:
             return _Field(value=found["value"], line=number, start=line.start + found.start("value"))
     return None
+
+
+def declared_parallel(text: str) -> bool | None:
+    """Whether the plan's header says that its phases may run side by side; None if it says nothing."""
+    field = _field(text, "Parallel")
+    if field is None or not field.value:
+        return None
+    if field.value.lower() not in YES_OR_NO:
+        raise InvalidDocument(
+            f"line {field.line}: `**Parallel:** {field.value[:60]}` is neither yes nor no",
+            hint="write `**Parallel:** yes` or `**Parallel:** no`, or leave the line out",
+        )
+    return YES_OR_NO[field.value.lower()]
 
 
 def drafted_body(answer: str) -> str:
@@ -300,6 +316,7 @@ def structural_findings(text: str) -> tuple[Finding, ...]:
         findings.append(_medium("Changes", "holds `path/to/` example paths instead of real ones"))
     if not _is_placeholder(changes) and not _names_a_file(text):
         findings.append(_medium("Changes", "names no file: write each path in backticks"))
+    findings += _repeated(text)
     status = _field(text, "Status")
     if status and status.value == PlanStatus.CLOSED:
         findings.append(
@@ -316,6 +333,15 @@ def _section_findings(text: str, name: str) -> Iterator[Finding]:
         )
     elif _is_placeholder(markdown.without_rules(body).strip()):
         yield _medium(name, "is empty or only a placeholder")
+
+
+def _repeated(text: str) -> Iterator[Finding]:
+    """Sections that are read and that are there more than once."""
+    names = [section.name.lower() for section in markdown.sections(text)]
+    for name in (*REQUIRED, "Change Manifest"):
+        if (times := names.count(name.lower())) > 1:
+            title = f"`## {name}` is there {times} times, and only the first counts"
+            yield Finding(severity=Severity.MINOR, title=title, location=f"## {name}")
 
 
 def _medium(name: str, problem: str) -> Finding:

@@ -58,18 +58,23 @@ def audit(file: Path, structural: bool, as_json: bool) -> int:
 @click.command()
 @file_argument
 @click.option(
-    "--parallel", is_flag=True, help="Phases that touch different files side by side, not as a chain."
+    "--parallel/--chain",
+    default=None,
+    help="Phases side by side, or one after the other; as the plan declares if neither is given.",
 )
 @click.option(
     "--max-files", type=click.IntRange(min=1), default=5, show_default=True, help="Files of one phase."
 )
 @json_option
-def decompose(file: Path, parallel: bool, max_files: int, as_json: bool) -> None:
+def decompose(file: Path, parallel: bool | None, max_files: int, as_json: bool) -> None:
     """Show the phases that a Markdown file would be split into
 
     The files come from `## Change Manifest` if there is one, else from list items, headings and bold lines of
     `## Changes` that have a path in backticks. A file without any is read, implemented and audited. `-` reads
     standard input.
+
+    Phases are a chain unless the header says `**Parallel:** yes`; then each waits only for what its items
+    declare, as in ``- `src/api.py` (after `src/model.py`)``.
 
     \b
     Examples:
@@ -83,7 +88,6 @@ def decompose(file: Path, parallel: bool, max_files: int, as_json: bool) -> None
         {
             "id": phase.id,
             "kind": phase.kind.value,
-            "title": phase.title,
             "files": phase.files,
             "depends_on": phase.depends_on,
             "change_spec": phase.change_spec,
