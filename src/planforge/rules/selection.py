@@ -30,8 +30,13 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(phases: Sequence[Candidate]) -> None:
-    """Refuse dependencies that are not there, and phases that wait for each other."""
+    """Refuse two phases of one name, dependencies that are not there, and phases that wait for each other."""
     known = {phase.id for phase in phases}
+    if len(known) < len(phases):
+        names = [phase.id for phase in phases]
+        raise InvalidInput(
+            f"there is more than one `{next(name for name in names if names.count(name) > 1)}`"
+        )
     for phase in phases:
         if missing := [name for name in phase.depends_on if name not in known]:
             raise InvalidInput(f"`{phase.id}` depends on `{missing[0]}`, which there is not")
@@ -73,7 +78,7 @@ def target(phases: Sequence[Candidate], name: str) -> Candidate:
 
 def named(phases: Sequence[Candidate], name: str) -> Candidate:
     """The phase of that name; `3` is `phase-3`."""
-    wanted = f"phase-{int(name)}" if name.isascii() and name.isdecimal() else name
+    wanted = f"phase-{name.lstrip('0')}" if name.isascii() and name.isdecimal() else name
     for phase in phases:
         if phase.id == wanted:
             return phase
