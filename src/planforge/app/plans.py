@@ -11,7 +11,7 @@ from planforge.errors import NotFound
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
-    from planforge.documents.phases import Phase
+    from planforge.rules.badges import Judged
 
 
 class PlanRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +42,13 @@ class StepRow(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class Listed(PlanRow, frozen=True, kw_only=True):
+    """The same with what its evidence adds up to."""
+
+    badge: str = ""
+    """pending, failed, skipped, audited or verified; empty if it has no steps yet."""
+
+
 class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     """Everything about one plan on one page."""
 
@@ -54,11 +61,39 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     content: str = ""
     """The hash of the plan as it is on disk now, which an approval is bound to."""
     steps: tuple[StepRow, ...]
+    badge: str = ""
 
 
 def rows(project: Project) -> list[PlanRow]:
     """All plans, oldest first."""
     return project.ledger.select(PlanRow, "plans ORDER BY length(plan), plan")
+
+
+def listed(project: Project) -> list[Listed]:
+    """All plans, oldest first, with their badges."""
+    found = []
+    for plan in rows(project):
+        known = steps(project, plan.plan)
+        badge = badge_of(known) if known else ""
+        found.append(Listed(**{name: getattr(plan, name) for name in plan.__struct_fields__}, badge=badge))
+    return found
+
+
+def badge_of(known: tuple[StepRow, ...]) -> str:
+    """What the evidence of a plan's steps adds up to, in a word."""
+    from planforge.rules.badges import badge
+
+    return badge([_judged(step) for step in known]).value
+
+
+def _judged(step: StepRow) -> Judged:
+    """A step with what is known of it: none is done without evidence, and none failed without a reason."""
+    from planforge.rules.badges import AUDIT, Judged, Shown
+
+    kind = AUDIT if step.kind == AUDIT else "test"
+    measured = step.status in ("done", "failed") and step.kind != "read"
+    evidence = (Shown(kind=kind, passed=step.status == "done"),) if measured else ()
+    return Judged(kind=step.kind, status=step.status, evidence=evidence)
 
 
 def row(project: Project, name: str) -> PlanRow:
@@ -99,13 +134,15 @@ def view(project: Project, name: str) -> PlanView:
     on_disk = text(project, plan)
     content = content_hash(on_disk)
     approval = approvals.unused(project, plan.plan, approvals.PLAN_GATE, content)
+    known = steps(project, plan.plan)
     return PlanView(
         plan=plan,
         text=on_disk,
         edited=bool(plan.content) and content != plan.content,
         approved_by=approval.actor if approval else "",
         content=content,
-        steps=steps(project, plan.plan),
+        steps=known,
+        badge=badge_of(known) if known else "",
     )
 
 
@@ -119,14 +156,6 @@ def recorded_text(project: Project, name: str) -> str:
 
 def _never_written(plan: PlanRow) -> NotFound:
     return NotFound(f"`{plan.plan}` has no text: no draft of it was finished", "run `planforge forge` again")
-
-
-def phases(project: Project, name: str, *, parallel: bool) -> tuple[Phase, ...]:
-    """What the plan would be split into."""
-    from planforge.documents.phases import decompose
-
-    plan = row(project, name)
-    return decompose(text(project, plan), max_files=project.settings.run.max_files, parallel=parallel)
 
 
 def mark(project: Project, plan: str, status: str) -> None:

@@ -116,6 +116,10 @@ class RunSettings(_Section, frozen=True, kw_only=True):
     """How many seconds a step waits for files that another one has."""
     escalate_after: int = 2
     """After how many attempts without progress the next one gets a model of the heavy tier; 0 is never."""
+    parallel: bool = False
+    """Whether phases are carried out side by side where neither the plan nor the command says."""
+    fixes: int = 3
+    """How often what the audit of the finished work finds may be mended; 0 leaves that to you."""
     tasks: str = "docs/tasks"
     """Where the documents of tasks are written."""
 
@@ -278,7 +282,7 @@ def _numbers(settings: Settings) -> Iterator[tuple[str, float, float]]:
     yield "forge.cap", forge.cap, 1
     for name in ("attempts", "jobs", "max_files", "lease_seconds"):
         yield f"run.{name}", getattr(run, name), 1
-    for name in ("handoffs", "lease_patience", "escalate_after"):
+    for name in ("handoffs", "lease_patience", "escalate_after", "fixes"):
         yield f"run.{name}", getattr(run, name), 0
     yield from _of_context(settings.context)
     yield "land.tries", settings.land.tries, 1

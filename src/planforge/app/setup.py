@@ -35,6 +35,8 @@ TEMPLATE = """\
 # lease_seconds = 300      # how long files stay leased after Planforge was last heard of
 # lease_patience = 3600    # how many seconds a step waits for files that another one has
 # escalate_after = 2       # attempts without progress after which the next one gets a heavy model
+# parallel = false          # cut plans so that phases can run side by side
+# fixes = 3                 # how often what the last audit finds may be mended
 # tasks = "docs/tasks"     # where the documents of tasks are written
 
 [sandbox]

@@ -12,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from planforge.errors import RefusedByGate
 from planforge.kernel import events
 from planforge.kernel.ledger import Write
+from planforge.rules.badges import Badge
 from planforge.rules.states.tables import PLAN
 
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 AUDIT = "audit"
 """The kind of step that makes a plan `AUDITING`."""
+
+CLOSE = "close"
 
 UNDER_WAY = ("IMPLEMENTING", "AUDITING")
 """The statuses of a plan that a run is at."""
@@ -71,6 +76,8 @@ def given_by(project: Project, event: Event) -> tuple[str, str] | None:
             return plan, "IMPLEMENTING"
         case events.StepStarted(plan=plan, step=step) if _kind(project, plan, step) == AUDIT:
             return plan, "AUDITING"
+        case events.PlanPaused(plan=plan):
+            return plan, "IMPLEMENTING"
         case events.PlanEnded(plan=plan, succeeded=succeeded):
             return plan, "DONE" if succeeded else "REVIEW"
         case events.StepReopened(plan=plan):
@@ -120,20 +127,45 @@ def _moved(plan: PlanRow, event: str, actor: str, reason: str) -> events.PlanMov
 # What a person does
 
 
-def move(project: Project, name: str, event: str, *, actor: str, reason: str) -> PlanRow:
-    """Do to a plan what its table calls `event`, `close` or `cancel`; no run may be at it."""
+def move(
+    project: Project, name: str, event: str, *, actor: str, reason: str, override: bool = False
+) -> PlanRow:
+    """
+    Do to a plan what its table calls `event`, `close` or `cancel`; no run may be at it.
+
+    It is closed with evidence that it is done, or by `override`, which is on record then.
+    """
     from planforge.app import plans
 
     plan = plans.row(project, name).plan
 
     def decide() -> list[Write]:
         _require_idle(project, plan)
-        return [Write(plan, None, [_moved(plans.row(project, plan), event, actor, reason)])]
+        moved = _moved(plans.row(project, plan), event, actor, reason)
+        if event == CLOSE and (lacking := _lacking(project, plan)):
+            if not override:
+                raise RefusedByGate(
+                    f"`{plan}` cannot be closed as done: {lacking}",
+                    f"see `planforge plan phases {plan}`, or close it all the same with `--override`",
+                )
+            moved = msgspec.structs.replace(moved, override=True)
+        return [Write(plan, None, [moved])]
 
     project.ledger.transact(decide)
     found = plans.row(project, plan)
     plans.mark(project, plan, found.status)
     return found
+
+
+def _lacking(project: Project, plan: str) -> str:
+    """What is missing of the evidence that a plan is done; empty if nothing is."""
+    from planforge.app import plans
+
+    row = plans.row(project, plan)
+    if row.status != "DONE":
+        return f"it is {row.status}"
+    badge = plans.badge_of(plans.steps(project, plan))
+    return "" if badge in (Badge.VERIFIED, Badge.AUDITED) else f"its evidence is {badge}"
 
 
 def _require_idle(project: Project, plan: str) -> None:

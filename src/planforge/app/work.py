@@ -53,23 +53,30 @@ def _always(asking: ForgeRequest) -> Callable[[str], ForgeRequest]:
     return lambda _: asking
 
 
-def begin_plan_run(project: Project, name: str, *, parallel: bool, jobs: int | None = None) -> str:
-    """Record the run of an approved plan; refused here, before anything is made, if it is not approved."""
+def begin_plan_run(
+    project: Project, name: str, *, parallel: bool = False, jobs: int | None = None, only: str = ""
+) -> str:
+    """
+    Record the run of an approved plan; refused here, before anything is made, if it may not run.
+
+    `only` is `one` for the next phase, or the name of a phase; otherwise all that are left are run.
+    """
+    from planforge.app import phases
     from planforge.documents.plan import content_hash
-    from planforge.workflows.plan_run import GATE, PlanRunRequest
+    from planforge.workflows.plan_run import GATE, ONE, PlanRunRequest
 
     plan = plans.row(project, name)
-    busy = [row.run for row in runs.rows(project, unfinished=True) if row.subject == plan.plan]
-    if busy:
-        raise RefusedByGate(
-            f"`{plan.plan}` has an unfinished run, `{busy[0]}`", f"run `planforge resume {busy[0]}`"
-        )
+    phases.require_idle(project, plan.plan)
     content = content_hash(plans.text(project, plan))
-    if approvals.unused(project, plan.plan, GATE, content) is None:
+    if phases.is_stale(project, plan, content):
+        raise phases.stale(plan.plan)
+    if approvals.holding(project, plan.plan, GATE, content) is None:
         raise RefusedByGate(
             f"`{plan.plan}` is not approved as it is now ({content[:12]})",
             f"read `{plan.path}`, then run `planforge plan approve {plan.plan}`",
         )
+    if only and only != ONE:
+        only = phases.runnable(project, plan.plan, only)
     require_agents(project, ROLES_OF_RUN)
     base = head(project)
     landing.begin_again(project, plan.plan)
@@ -91,9 +98,20 @@ def begin_plan_run(project: Project, name: str, *, parallel: bool, jobs: int | N
             handoffs=settings.handoffs,
             composed=True,
             escalate_after=settings.escalate_after,
+            phased=True,
+            only=only,
+            fixes=settings.fixes,
         )
 
     return runs.begin(project, "plan_run", plan.plan, asked)
+
+
+def begin_retry(project: Project, name: str, phase: str | None = None) -> str:
+    """Record the run of the phase that failed, the first if none is named."""
+    from planforge.app import phases
+
+    plan = plans.row(project, name)
+    return begin_plan_run(project, name, only=phases.failed(project, plan.plan, phase))
 
 
 def require_agents(project: Project, roles: tuple[str, ...]) -> None:

@@ -358,6 +358,8 @@ class PlanMoved(Event, frozen=True, kw_only=True):
     status: str
     actor: str
     reason: str
+    override: bool = False
+    """It was closed although no evidence says that it is done."""
 
 
 # Questions to people
@@ -614,6 +616,17 @@ class PlanHeldBack(Event, frozen=True, kw_only=True):
     plan: str
     branch: str
     reason: str
+
+
+class StepRetried(Event, frozen=True, kw_only=True):
+    """A step that had failed is tried again, on top of what was changed meanwhile."""
+
+    plan: str
+    step: str
+    problem: str
+    """Why it had failed."""
+    changed: tuple[str, ...] = ()
+    """Those of its files that were changed since; they are kept as they are."""
 
 
 class StepSkipped(Event, frozen=True, kw_only=True):
@@ -1039,6 +1052,7 @@ AnyEvent = (
     | PatchApplied
     | StepCompleted
     | StepFailed
+    | StepRetried
     | StepSkipped
     | PlanRescoped
     | RiskRaised

@@ -130,9 +130,39 @@ def read(plan: str, phase: Phase, text: str) -> Prompt:
     return Prompt(head=head, asked=f"{asked} {BOUNDS}", material=material, plain=f"{head}\n{asked}\n\n{text}")
 
 
-def review(plan: str, phase: Phase, text: str) -> Prompt:
+def fix(
+    plan: str,
+    phase: Phase,
+    *,
+    fix: int,
+    last: bool,
+    objective: str,
+    findings: Iterable[Finding],
+    problem: str,
+) -> Prompt:
+    """Ask to mend what an audit of the finished work found."""
+    head = _head("developer", plan, f"Step: {phase.id}", f"Fix: {fix}")
+    found, asked = _findings(findings), _files(phase)
+    mend = "An audit of the finished work in the current directory found the following. Mend what blocks."
+    if last:
+        mend = f"{mend} This is the last try: if it does not pass, a person has to look."
+    return Prompt(
+        head=head,
+        asked=f"{mend} {BOUNDS}\n\n{asked}",
+        material=(
+            Material(name="the findings", text=found),
+            Material(name="why the fix before this one was not taken", text=problem),
+            Material(name="the objective of the plan", text=objective),
+        ),
+        closing=DONE,
+        plain="\n\n".join(filter(None, [head, mend, found, problem, objective, asked, DONE])) + "\n",
+    )
+
+
+def review(plan: str, phase: Phase, text: str, round_number: int = 1) -> Prompt:
     """Ask whether what landed is what the plan said."""
-    head = _head("auditor", plan, f"Step: {phase.id}")
+    again = (f"Round: {round_number}",) if round_number > 1 else ()
+    head = _head("auditor", plan, f"Step: {phase.id}", *again)
     asked = "The current directory holds the finished work. Audit it against the plan below."
     return Prompt(
         head=head,

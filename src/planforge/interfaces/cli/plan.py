@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli import plan_diff, plan_file
+from planforge.interfaces.cli import plan_diff, plan_file, plan_phases, plan_runs
+from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
 from planforge.interfaces.cli.views import here
@@ -15,14 +16,6 @@ if TYPE_CHECKING:
     from planforge.app.plans import PlanView
 
 SEEN = "The hash of what you read, as `plan show` says; refused if the plan is another by now."
-PARALLEL = "Run phases that touch different files at the same time, instead of one after the other."
-
-reason_option = click.option(
-    "--reason", required=True, metavar="TEXT", help="Why; it is kept on record with your name."
-)
-actor_option = click.option(
-    "--as", "actor", metavar="NAME", help="Who decides; otherwise it is you, as git knows you."
-)
 
 
 @click.group()
@@ -33,9 +26,12 @@ def plan() -> None:
     """
 
 
-plan.add_command(plan_diff.diff)
-plan.add_command(plan_file.audit)
-plan.add_command(plan_file.decompose)
+for command in (
+    *(plan_diff.diff, plan_file.audit, plan_file.decompose),
+    *(plan_phases.phases, plan_phases.skip, plan_phases.skip_to),
+    *(plan_runs.run, plan_runs.run_one, plan_runs.run_phase, plan_runs.retry),
+):
+    plan.add_command(command)
 
 
 @plan.command(name="list")
@@ -44,8 +40,8 @@ def list_(as_json: bool) -> None:
     """List all plans"""
     from planforge.app import plans
 
-    found = plans.rows(here())
-    rows = [(row.plan, row.status, row.title, row.path) for row in found]
+    found = plans.listed(here())
+    rows = [(row.plan, row.status, row.badge, row.title, row.path) for row in found]
     show(found, table(rows) or "no plans yet; try `planforge forge`", as_json=as_json)
 
 
@@ -76,7 +72,9 @@ def show_(plan_id: str, recorded: bool, as_json: bool) -> None:
 
 def _view(view: PlanView) -> str:
     plan = view.plan
-    head = [f"{plan.plan}  {plan.status}  {plan.title}", f"file    {plan.path}", f"hash    {view.content}"]
+    badge = f"  [{view.badge}]" if view.steps else ""
+    head = [f"{plan.plan}  {plan.status}{badge}  {plan.title}"]
+    head += [f"file    {plan.path}", f"hash    {view.content}"]
     if view.edited:
         head.append("edited  the file differs from what was last written or approved")
     if view.approved_by:
@@ -139,64 +137,29 @@ def cancel(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
 @click.argument("plan_id")
 @actor_option
 @reason_option
+@click.option("--override", is_flag=True, help="Close it although no evidence says that it is done.")
 @json_option
-def close(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
+def close(plan_id: str, actor: str | None, reason: str, override: bool, as_json: bool) -> None:
     """Close a plan: nothing more is to be done with it
 
-    For a plan that is approved, under way without a run, or done. One that has not landed does not land any
-    more. Exits with 5 while a run is at it.
+    For a plan that is done, with evidence of it; with --override also for one that is approved or stopped,
+    or whose phases were left out. One that has not landed does not land any more. Exits with 5 while a run
+    is at it.
 
     \b
-    Example:
+    Examples:
       planforge plan close 1 --reason "landed and released"
+      planforge plan close 1 --override --reason "finished by hand in 4f2a9c1"
     """
-    _move(plan_id, "close", actor, reason, as_json)
+    _move(plan_id, "close", actor, reason, as_json, override=override)
 
 
-def _move(plan_id: str, event: str, actor: str | None, reason: str, as_json: bool) -> None:
+def _move(
+    plan_id: str, event: str, actor: str | None, reason: str, as_json: bool, *, override: bool = False
+) -> None:
     from planforge.app import deciders, statuses
 
     project = here()
     who = deciders.person_or_script(project, actor)
-    found = statuses.move(project, plan_id, event, actor=who, reason=reason)
+    found = statuses.move(project, plan_id, event, actor=who, reason=reason, override=override)
     show(found, f"{found.plan} is {found.status}", as_json=as_json)
-
-
-@plan.command()
-@click.argument("plan_id")
-@click.option("--parallel", is_flag=True, help=PARALLEL)
-@json_option
-def phases(plan_id: str, parallel: bool, as_json: bool) -> None:
-    """Show the phases that a plan would be split into"""
-    from planforge.app import plans
-
-    found = plans.phases(here(), plan_id, parallel=parallel)
-    rows = [
-        (
-            phase.id,
-            phase.kind.value,
-            f"after {', '.join(phase.depends_on)}" if phase.depends_on else "",
-            phase.title,
-        )
-        for phase in found
-    ]
-    show(found, table(rows), as_json=as_json)
-
-
-@plan.command()
-@click.argument("plan_id")
-@click.option("--parallel", is_flag=True, help=PARALLEL)
-@click.option("--jobs", type=click.IntRange(min=1), help="How many phases may be under way at once.")
-@json_option
-@click.pass_context
-def run(ctx: click.Context, plan_id: str, parallel: bool, jobs: int | None, as_json: bool) -> None:
-    """Carry out an approved plan
-
-    Each phase works in a worktree of its own and lands on the branch `planforge/<plan>` when Planforge's
-    own run of the tests passes on its exact tree. Your checkout is not touched.
-    """
-    from planforge.app.work import begin_plan_run
-    from planforge.interfaces.cli.work import drive
-
-    project = here()
-    ctx.exit(drive(project, begin_plan_run(project, plan_id, parallel=parallel, jobs=jobs), as_json=as_json))

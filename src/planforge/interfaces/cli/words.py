@@ -132,6 +132,12 @@ def _(event: events.PlanPaused) -> str:
     return f"stopped: {event.reason}; {len(event.left)} phases left; {event.branch} is at {event.commit[:12]}"
 
 
+@said.register(events.StepRetried)
+def _(event: events.StepRetried) -> str:
+    kept = f"; changed meanwhile and kept: {', '.join(event.changed)}" if event.changed else ""
+    return f"tried again after: {first_line(event.problem, 160)}{kept}"
+
+
 @said.register(events.StepSkipped)
 def _(event: events.StepSkipped) -> str:
     return f"left out by {event.actor}: {first_line(event.reason, 160)}"
