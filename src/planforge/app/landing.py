@@ -196,7 +196,7 @@ def begin_update(project: Project, onto: str | None = None) -> str | None:
             if not updating.is_begun(git, branch):
                 return None
             tip = at
-        updating.look(git, branch, tip)
+        updating.look(git, branch, tip, plans.documents(project))
         request = UpdateRequest(run="", branch=branch, commit=tip)
         return runs.begin(
             project, UPDATE, f"{HEADS}{branch}", lambda run: msgspec.structs.replace(request, run=run)

@@ -226,7 +226,7 @@ def view(project: Project, name: str) -> PhasesView:
     outdated = made.event.content != content
     return PhasesView(
         plan=plan.plan,
-        path=_file(project, plan).relative_to(project.root).as_posix(),
+        path=plans.phases_path(plan),
         content=made.event.content,
         stale=outdated,
         parallel=made.event.parallel,
@@ -410,7 +410,7 @@ def _rendered(project: Project, plan: PlanRow, made: _Made) -> str:
 
 
 def _file(project: Project, plan: PlanRow) -> Path:
-    return (project.root / plan.path).with_name(f"{plan.plan}-phases.md")
+    return project.root / plans.phases_path(plan)
 
 
 def _sealed(text: str) -> str:

@@ -113,6 +113,17 @@ def steps(project: Project, plan: str) -> tuple[StepRow, ...]:
     return tuple(project.ledger.select(StepRow, where, plan, plan))
 
 
+def documents(project: Project) -> tuple[str, ...]:
+    """The files that Planforge writes about plans, by their paths in the repository."""
+    found = [(plan.path, phases_path(plan)) for plan in rows(project) if plan.path]
+    return tuple(path for paths in found for path in paths)
+
+
+def phases_path(plan: PlanRow) -> str:
+    """Where the phases of a plan are shown."""
+    return Path(plan.path).with_name(f"{plan.plan}-phases.md").as_posix()
+
+
 def text(project: Project, plan: PlanRow) -> str:
     """The plan file as it is on disk now."""
     path = project.root / plan.path

@@ -89,6 +89,8 @@ class Document(msgspec.Struct, kw_only=True):
     branch: str = ""
     base: str = ""
     steps: list[Step] = msgspec.field(default_factory=list, name="phases")
+    left: list[str] = []
+    """Phases that are still to be done, if the run ended before its plan."""
     landed_commit: str = ""
     landed_tree: str = ""
     score: int | None = None
@@ -189,7 +191,7 @@ class _Teller:
                 kind=planned.kind,
                 files=planned.files,
                 depends_on=planned.depends_on,
-                status="done" if planned.step in event.kept else "pending",
+                status=_before(event, planned.step),
             )
             self._steps[planned.step] = step
             self.document.steps.append(step)
@@ -199,10 +201,15 @@ class _Teller:
         self.document.landed_commit = event.commit
 
     @take.register
+    def _(self, event: events.PlanPaused) -> None:
+        if event.run == self.document.run:
+            self.document.landed_commit, self.document.left = event.commit, list(event.left)
+
+    @take.register
     def _(self, event: events.StepStarted) -> None:
         step = self._steps[event.step]
         step.status = "in-progress"
-        if step.kind == "implement":
+        if step.kind == "implement" or event.attempt > 1:  # the first look of an audit changes nothing
             step.attempts.append(Attempt(attempt=event.attempt, base=event.base))
 
     @take.register
@@ -268,3 +275,10 @@ class _Teller:
     def _(self, event: events.StepFailed) -> None:
         self._steps[event.step].status = "failed"
         self._steps[event.step].reason = event.reason
+
+
+def _before(event: events.PlanStarted, step: str) -> str:
+    """The status of a step when the run began."""
+    if step in event.kept:
+        return "done"
+    return "skipped" if step in event.skipped else "pending"

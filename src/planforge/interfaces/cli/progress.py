@@ -42,6 +42,7 @@ QUIET = (
     events.ApprovalUsed,
     events.QuestionAsked,
     events.PlanEnded,
+    events.PlanPaused,
     events.RunEnded,
     events.LeaseGranted,
     events.LeaseRenewed,

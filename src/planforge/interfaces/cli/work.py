@@ -123,7 +123,10 @@ def summary(document: Document) -> str:
         lines.append(f"next: planforge task show {document.plan}")
     elif document.branch:
         lines.append(f"branch: {document.branch} at {document.landed_commit[:12]}")
-        if document.status == "done":
+        if document.left:
+            lines.append(f"left: {', '.join(document.left)}")
+            lines.append(f"next: planforge plan phases {document.plan}")
+        elif document.status == "done":
             lines.append("next: planforge land")
         else:
             lines.append(f"next: planforge plan show {document.plan}")
