@@ -317,7 +317,10 @@ def read(project: Project, effect: effects.ReadPhases) -> effects.KnownPhases:
             return [_write(project, plan.plan, text, parallel=asked, keep_done=keep, actor="")]
         return []
 
-    project.ledger.transact(decide)
+    try:
+        project.ledger.transact(decide)
+    except InvalidInput as error:
+        raise RefusedByGate(error.message, error.hint) from error
     made = newest(project, plan.plan)
     assert made is not None
     cut_now = documents.decompose(text, max_files=made.max_files, parallel=made.parallel)

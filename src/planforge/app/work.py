@@ -67,7 +67,9 @@ def begin_plan_run(
 
     plan = plans.row(project, name)
     phases.require_idle(project, plan.plan)
-    content = content_hash(plans.text(project, plan))
+    text = plans.text(project, plan)
+    content = content_hash(text)
+    phases.cut(project, text, parallel or None)  # a plan that cannot be cut is refused before it is begun
     if phases.is_stale(project, plan, content):
         raise phases.stale(plan.plan)
     if approvals.holding(project, plan.plan, GATE, content) is None:
