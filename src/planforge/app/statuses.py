@@ -127,7 +127,7 @@ def move(project: Project, name: str, event: str, *, actor: str, reason: str) ->
     plan = plans.row(project, name).plan
 
     def decide() -> list[Write]:
-        _require_idle(project, plan)
+        require_idle(project, plan)
         return [Write(plan, None, [_moved(plans.row(project, plan), event, actor, reason)])]
 
     project.ledger.transact(decide)
@@ -136,7 +136,8 @@ def move(project: Project, name: str, event: str, *, actor: str, reason: str) ->
     return found
 
 
-def _require_idle(project: Project, plan: str) -> None:
+def require_idle(project: Project, plan: str) -> None:
+    """Refuse what may only be done while no run is at the plan."""
     query = "SELECT run FROM runs WHERE subject = ? AND run IN unfinished ORDER BY length(run), run"
     for (run,) in project.ledger.query(query, plan):
         raise RefusedByGate(

@@ -115,6 +115,9 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
     notes: str = ""
     voided: bool = False
     """The approval no longer holds."""
+    files: tuple[str, ...] = ()
+    """What the change that landed touches."""
+    changed_lines: int = 0
 
 
 class _Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -423,7 +426,14 @@ async def _completed(request: StepRequest, attempt: int, patch: Patch, evidence:
     )
     value = score(evidence, patch.changed_lines, rollbacks=attempt - 1)
     await Note(StepCompleted(plan=request.plan, step=step, attempts=attempt, score=value))
-    return StepResult(step=step, done=True, tip=patch.commit, reason=evidence.reason)
+    return StepResult(
+        step=step,
+        done=True,
+        tip=patch.commit,
+        reason=evidence.reason,
+        files=patch.files,
+        changed_lines=patch.changed_lines,
+    )
 
 
 def _worktree(request: StepRequest, attempt: int) -> str:

@@ -74,21 +74,29 @@ def land(
 
 
 def _drive(project: Project, run: str | None, nothing: str, as_json: bool) -> int:
-    from planforge.app import landing, runs
-    from planforge.interfaces.cli.progress import shown
+    from planforge.app import landing
 
     if run is None:
         show({"run": None, "landed": [], "left": []}, nothing, as_json=as_json)
         return 0
+    code = drive(project, run)
+    report = landing.report(project, run)
+    show(report, lambda: told(report), as_json=as_json)
+    return code
+
+
+def drive(project: Project, run: str) -> int:
+    """Drive a landing in the foreground and show how it goes; its exit code."""
+    from planforge.app import runs
+    from planforge.interfaces.cli.progress import shown
+
     talk(f"{run} in {project.root}")
     with shown() as screen:
-        ended = runs.drive(project, run, screen, screen)
-    report = landing.report(project, run)
-    show(report, lambda: _told(report), as_json=as_json)
-    return ended.exit_code
+        return runs.drive(project, run, screen, screen).exit_code
 
 
-def _told(report: LandReport) -> str:
+def told(report: LandReport) -> str:
+    """What landed and what did not, in a few lines, with the next command."""
     lines = [
         f"✓ {item.plan} landed on {report.landing} as {item.commit[:12]}: {item.evidence}"
         for item in report.landed

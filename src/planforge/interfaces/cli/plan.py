@@ -45,7 +45,7 @@ def list_(as_json: bool) -> None:
     from planforge.app import plans
 
     found = plans.rows(here())
-    rows = [(row.plan, row.status, row.title, row.path) for row in found]
+    rows = [(row.plan, row.status, row.title, row.path or "(no plan file)") for row in found]
     show(found, table(rows) or "no plans yet; try `planforge forge`", as_json=as_json)
 
 
