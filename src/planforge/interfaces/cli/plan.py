@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli import plan_diff, plan_file
+from planforge.interfaces.cli import plan_diff, plan_file, plan_land
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
 from planforge.interfaces.cli.views import here
@@ -36,6 +36,8 @@ def plan() -> None:
 plan.add_command(plan_diff.diff)
 plan.add_command(plan_file.audit)
 plan.add_command(plan_file.decompose)
+plan.add_command(plan_land.evidence)
+plan.add_command(plan_land.land)
 
 
 @plan.command(name="list")
