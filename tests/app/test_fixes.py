@@ -10,6 +10,7 @@ from fixing import ADA, REQUEST, fixed, prepared
 from planforge.app import (
     approvals,
     fixes,
+    gates,
     landing,
     overview,
     plans,
@@ -270,3 +271,16 @@ def test_what_is_no_fix_is_told_so(tmp_path: Path) -> None:
         plans.view(project, "fix-001")
     with pytest.raises(StaleView):
         approvals.approve(project, "fix-001", actor=ADA)
+
+
+def test_a_protected_change_lands_on_the_branch_once_a_person_has_let_it_through(tmp_path: Path) -> None:
+    at = prepared(tmp_path, (DEVELOPER, writes("requirements.txt", text="requests\n")))
+    project = Project(at.root)
+    run = fixes.begin(project, "Use requests", actor=ADA)
+    with pytest.raises(NeedsPerson):
+        drive(project, run)
+    gates.approve(project, "1", actor=ADA)
+    assert runs.to_resume(project, None) == [run]
+    assert drive(project, run).exit_code == 0
+    assert in_branch(at) == ["requirements.txt"]
+    assert len(at.events(events.PatchProposed)) == 1
