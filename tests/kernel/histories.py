@@ -593,6 +593,17 @@ STORY: tuple[tuple[str, Event], ...] = (
         "run-003",
         events.CheckoutUpdated(branch="main", place="/srv/project", was="ba5e", now="1a4d", files=2),
     ),
+    (
+        "plan-001",
+        events.PullRequestOpened(
+            plan="plan-001",
+            url="https://example.org/pull/1",
+            branch="planforge/plan-001",
+            commit="c0de",
+            actor="A",
+            base="main",
+        ),
+    ),
 )
 """A plan that is forged, approved, carried out with one retry, and stopped by its audit."""
 

@@ -15,6 +15,9 @@ from planforge.app.tasks import TaskRow
 if TYPE_CHECKING:
     from planforge.app.project import Project
 
+FIX = "fix-"
+"""How the names of small changes begin that have no plan file."""
+
 SHOWN_RUNS = 10
 """How many ended runs the screen shows; the unfinished ones are all there."""
 
@@ -53,13 +56,13 @@ def overview(project: Project) -> Overview:
         events=project.ledger.head(),
         runs=tuple(shown),
         plans=listed,
-        next=tuple(_next(project, every, [item.plan for item in listed])),
+        next=tuple(_next(project, every, listed)),
         questions=questions.waiting(project).questions,
         tasks=tuple(task for task in tasks.rows(project) if task.status != "abandoned"),
     )
 
 
-def _next(project: Project, every: list[RunRow], listed: list[PlanRow]) -> list[str]:
+def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...]) -> list[str]:
     gates = project.ledger.query("SELECT number FROM raised_gates WHERE status = 'waiting' ORDER BY number")
     unlanded = {plan for (plan,) in project.ledger.query("SELECT plan FROM unlanded")}
     asked = project.ledger.query("SELECT number FROM questions WHERE status = 'waiting' ORDER BY number")
@@ -69,10 +72,13 @@ def _next(project: Project, every: list[RunRow], listed: list[PlanRow]) -> list[
     due = [run for run in waiting if not run.until or runs.is_due(project, run.until)]
     commands += [f"planforge resume {run.run}" for run in due]
     busy = {run.subject for run in every if run.unfinished}
-    for plan in listed:
+    for item in listed:
+        plan = item.plan
         if plan.plan in busy:
             continue
-        if plan.status == "REVIEW":
+        if plan.plan.startswith(FIX) and plan.status in ("REVIEW", "APPROVED", "IMPLEMENTING"):
+            commands.append(_next_of_fix(item))
+        elif plan.status == "REVIEW":
             commands += [f"planforge plan show {plan.plan}", f"planforge plan approve {plan.plan}"]
         elif plan.status == "APPROVED":
             commands.append(f"planforge plan run {plan.plan}")
@@ -81,3 +87,11 @@ def _next(project: Project, every: list[RunRow], listed: list[PlanRow]) -> list[
     stuck = [task for task in tasks.rows(project) if task.stuck and task.task not in busy]
     commands += [f"planforge task show {task.task}" for task in stuck]
     return commands or ['planforge forge "what you want"']
+
+
+def _next_of_fix(item: PlanStatus) -> str:
+    """A fix that is not done: taken although it is not small, if it passed; otherwise done again."""
+    fix = item.plan.plan
+    if item.plan.status != "IMPLEMENTING" and all(step.status == "done" for step in item.steps):
+        return f"planforge fix --accept {fix} --reason TEXT"
+    return f"planforge fix --again {fix}"

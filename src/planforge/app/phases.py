@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.app import plans, runs
+from planforge.app import plans, statuses
 from planforge.documents import phases as documents
 from planforge.documents.phases import Phase, PhaseKind, signature
 from planforge.documents.plan import content_hash, declared_parallel, parse_plan_id
@@ -129,7 +129,7 @@ def generate(
     _require_open(plan)
 
     def decide() -> list[Write]:
-        require_idle(project, plan.plan)
+        statuses.require_idle(project, plan.plan)
         return [_write(project, plan.plan, text, parallel=parallel, keep_done=keep_done, actor=actor)]
 
     project.ledger.transact(decide)
@@ -140,16 +140,6 @@ def generate(
 def _require_open(plan: PlanRow) -> None:
     if plan.status in ("CLOSED", "CANCELLED"):
         raise RefusedByGate(f"`{plan.plan}` is {plan.status}: nothing more is done with it")
-
-
-def require_idle(project: Project, plan: str, but: str = "") -> None:
-    """Refuse while another run is at the plan."""
-    for row in runs.rows(project, unfinished=True):
-        if row.subject == plan and row.run != but:
-            raise RefusedByGate(
-                f"`{plan}` is being worked on by `{row.run}` ({row.status})",
-                f"run `planforge resume {row.run}`, or end it: `planforge cancel {row.run} --reason TEXT`",
-            )
 
 
 def cut(project: Project, text: str, parallel: bool | None) -> tuple[tuple[Phase, ...], bool]:
@@ -185,19 +175,19 @@ def _kept(project: Project, plan: str, after: Sequence[Phase]) -> tuple[KeptStep
     if made is None:
         return ()
     rows = {row.step: row for row in plans.steps(project, plan)}
-    statuses = _statuses(project, plan, tuple(rows.values()))
+    known = _statuses(project, plan, tuple(rows.values()))
     before = [
         Signed(
             id=step.step,
             signature=made.signatures.get(step.step, ""),
-            status=statuses.get(step.step, "pending"),
+            status=known.get(step.step, "pending"),
             depends_on=step.depends_on,
         )
         for step in made.steps
     ]
     new = [Signed(id=phase.id, signature=signature(phase), depends_on=phase.depends_on) for phase in after]
     return tuple(
-        events.KeptStep(step=step, was=was, status=statuses[was], commit=rows[was].landed)
+        events.KeptStep(step=step, was=was, status=known[was], commit=rows[was].landed)
         for step, was in selection.kept(before, new).items()
     )
 
@@ -327,10 +317,10 @@ def read(project: Project, effect: effects.ReadPhases) -> effects.KnownPhases:
     if tuple(planned(phase) for phase in cut_now) != made.steps:
         raise stale(plan.plan)  # another version of Planforge cut them otherwise
     rows = plans.steps(project, plan.plan)
-    statuses = _statuses(project, plan.plan, rows)
-    failed = [row for row in rows if statuses[row.step] == "failed"]
+    known = _statuses(project, plan.plan, rows)
+    failed = [row for row in rows if known[row.step] == "failed"]
     return effects.KnownPhases(
-        statuses=statuses,
+        statuses=known,
         problems={row.step: row.reason for row in failed},
         changed={row.step: changed for row in failed if (changed := _changed(project, plan, row.step))},
         parallel=made.parallel,
@@ -341,17 +331,17 @@ def read(project: Project, effect: effects.ReadPhases) -> effects.KnownPhases:
 def _statuses(project: Project, plan: str, rows: Sequence[StepRow]) -> dict[str, str]:
     """The status of each phase; what is done and not on the branch any more is to be done again."""
     branch = plans.row(project, plan).branch
-    statuses: dict[str, str] = {}
+    found: dict[str, str] = {}
     for row in rows:
         gone = bool(row.landed) and not (branch and landing.holds(project.git, branch, row.landed))
-        statuses[row.step] = "pending" if row.status == "done" and gone else row.status
+        found[row.step] = "pending" if row.status == "done" and gone else row.status
     # Only what was looked at when all was done is worth something as an audit of all.
     for row in rows:
-        if row.kind == PhaseKind.AUDIT and statuses[row.step] == "done":
-            others = [statuses[other.step] for other in rows if other.kind == PhaseKind.IMPLEMENT]
+        if row.kind == PhaseKind.AUDIT and found[row.step] == "done":
+            others = [found[other.step] for other in rows if other.kind == PhaseKind.IMPLEMENT]
             if any(status not in MET for status in others):
-                statuses[row.step] = "pending"
-    return statuses
+                found[row.step] = "pending"
+    return found
 
 
 def _changed(project: Project, plan: PlanRow, step: str) -> tuple[str, ...]:
@@ -478,7 +468,7 @@ def _skip(
         raise InvalidInput("say why it is left out: `--reason TEXT`")
 
     def decide() -> list[Write]:
-        require_idle(project, plan.plan)
+        statuses.require_idle(project, plan.plan)
         left_out = chosen(require(project, plan.plan))
         skips = [
             events.StepSkipped(plan=plan.plan, step=step, actor=actor, reason=reason) for step in left_out

@@ -97,10 +97,10 @@ def _judged(step: StepRow) -> Judged:
 
 
 def row(project: Project, name: str) -> PlanRow:
-    """The plan that `name` means: `plan-007`, `plan-7` or `7`."""
-    from planforge.documents.plan import parse_plan_id
+    """The plan that `name` means: `plan-007`, `plan-7` or `7`; or the fix, `fix-007` or `fix-7`."""
+    from planforge.documents.plan import parse_name
 
-    plan = parse_plan_id(name)
+    plan = parse_name(name)
     for found in project.ledger.select(PlanRow, "plans WHERE plan = ?", plan):
         return found
     raise NotFound(f"there is no `{plan}` here", "see `planforge plan list`")
@@ -126,6 +126,8 @@ def phases_path(plan: PlanRow) -> str:
 
 def text(project: Project, plan: PlanRow) -> str:
     """The plan file as it is on disk now."""
+    if not plan.path:
+        raise _without_file(plan)
     path = project.root / plan.path
     try:
         return path.read_bytes().decode()
@@ -161,8 +163,14 @@ def recorded_text(project: Project, name: str) -> str:
     """The plan's text as Planforge last wrote it, whatever became of the file."""
     plan = row(project, name)
     if not plan.object:
-        raise _never_written(plan)
+        raise _never_written(plan) if plan.path else _without_file(plan)
     return project.ledger.objects.get(plan.object).decode()
+
+
+def _without_file(plan: PlanRow) -> NotFound:
+    return NotFound(
+        f"`{plan.plan}` has no plan file", f"what became of it: `planforge plan evidence {plan.plan}`"
+    )
 
 
 def _never_written(plan: PlanRow) -> NotFound:
@@ -177,6 +185,8 @@ def mark(project: Project, plan: str, status: str) -> None:
 
     found = row(project, plan)
     statuses.require_of(found, status)
+    if not found.path:
+        return
     path: Path = project.root / found.path
     if path.exists():
         before = text(project, found)

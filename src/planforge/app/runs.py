@@ -33,7 +33,15 @@ if TYPE_CHECKING:
     from planforge.app.audience import Audience
     from planforge.app.casting import Cast
     from planforge.app.project import Project
-    from planforge.kernel.events import Event, Payload, PlanCreated, Recorded, RunStarted, TaskOpened
+    from planforge.kernel.events import (
+        Event,
+        Payload,
+        PlanApproved,
+        PlanCreated,
+        Recorded,
+        RunStarted,
+        TaskOpened,
+    )
     from planforge.workflows.flows import Result
 
     Observer = Callable[[Recorded], None]
@@ -85,7 +93,7 @@ def begin(
     flow: str,
     subject: str,
     request: Callable[[str], msgspec.Struct],
-    *also: PlanCreated | TaskOpened,
+    *also: PlanCreated | PlanApproved | TaskOpened,
 ) -> str:
     """Record that a flow was asked for, with what it is about if that is new, and give the run its name."""
     from planforge.kernel.events import RunStarted
@@ -102,9 +110,8 @@ def begin(
             run=run, flow=flow, flow_version=FLOWS[flow].version, subject=subject, request=body
         )
         try:
-            created = [Write(subject, 0, [redact.struct(event)]) for event in also]
-            writes = [Write(run, 0, [started]), *created]
-            project.ledger.append_all(writes)
+            created = [Write(subject, 0, [redact.struct(event) for event in also])] if also else []
+            project.ledger.append_all([Write(run, 0, [started]), *created])
         except Conflict:
             if also and project.ledger.version(subject):
                 raise
@@ -205,6 +212,8 @@ def _way_on(started: RunStarted) -> str:
         again = "`planforge land` again: what has landed is kept"
     elif started.flow == "pipeline":
         again = f"`planforge task resume {started.subject}`: what there is of it is kept"
+    elif started.flow == "fix":
+        again = f"`planforge fix --again {started.subject}`: what was tried is kept"
     elif started.flow != "forge":
         plan = started.subject
         again = f"`planforge plan approve {plan}` and `planforge plan run {plan}`: what has landed is kept"
@@ -215,6 +224,7 @@ def judge(run: str, result: Result) -> Ended:
     """What a flow's result means for the person who started it."""
     from planforge.workflows.course import PipelineResult
     from planforge.workflows.demo import DemoResult
+    from planforge.workflows.fix import FixResult
     from planforge.workflows.forge import ForgeResult
     from planforge.workflows.landing import LandResult, UpdateResult
     from planforge.workflows.plan_run import PlanRunResult
@@ -225,6 +235,9 @@ def judge(run: str, result: Result) -> Ended:
             return Ended(run=run, succeeded=clean, reason=reason, exit_code=exit_code)
         case PlanRunResult(done=done, reason=reason, voided=voided):
             exit_code = 0 if done else RefusedByGate.exit_code if voided else 1
+            return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
+        case FixResult(done=done, reason=reason, large=large):
+            exit_code = 0 if done else NeedsPerson.exit_code if large else 1
             return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
         case LandResult(done=done, reason=reason, refused=refused):
             exit_code = 0 if done else RefusedByGate.exit_code if refused else 1

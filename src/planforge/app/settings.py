@@ -19,6 +19,7 @@ from planforge.agents.tiers import TIERS, Overrides
 from planforge.errors import InvalidInput
 from planforge.kernel.events import Amounts
 from planforge.kernel.paths import normalise_all
+from planforge.rules import small
 from planforge.rules.pipelines import Pipeline
 from planforge.rules.protection import Protection, SizeSettings
 from planforge.rules.protection.patterns import Patterns
@@ -154,6 +155,10 @@ class LandSettings(_Section, frozen=True, kw_only=True):
     """How often a plan is merged anew because the branch has moved meanwhile."""
 
 
+class FixSettings(small.Limits, frozen=True, kw_only=True):
+    """What is small enough for `planforge fix`."""
+
+
 class ProtectSettings(Protection, frozen=True, kw_only=True):
     """Which changes need a person, which are too large, and what is a secret."""
 
@@ -219,6 +224,7 @@ class Settings(_Section, frozen=True, kw_only=True):
     context: ContextSettings = ContextSettings()
     budget: BudgetSettings = BudgetSettings()
     land: LandSettings = LandSettings()
+    fix: FixSettings = FixSettings()
     protect: ProtectSettings = ProtectSettings()
     scan: ScanSettings = ScanSettings()
     workspace: Preparation = Preparation()
@@ -285,6 +291,8 @@ def _numbers(settings: Settings) -> Iterator[tuple[str, float, float]]:
     for name in ("handoffs", "lease_patience", "escalate_after", "fixes"):
         yield f"run.{name}", getattr(run, name), 0
     yield from _of_context(settings.context)
+    for name in ("max_files", "max_lines", "max_words", "max_wishes"):
+        yield f"fix.{name}", getattr(settings.fix, name), 1
     yield "land.tries", settings.land.tries, 1
     yield "sandbox.memory_mb", settings.sandbox.memory_mb, 0
     yield "sandbox.processes", settings.sandbox.processes, 10

@@ -140,7 +140,7 @@ def move(
     plan = plans.row(project, name).plan
 
     def decide() -> list[Write]:
-        _require_idle(project, plan)
+        require_idle(project, plan)
         moved = _moved(plans.row(project, plan), event, actor, reason)
         if event == CLOSE and (lacking := _lacking(project, plan)):
             if not override:
@@ -168,10 +168,11 @@ def _lacking(project: Project, plan: str) -> str:
     return "" if badge in (Badge.VERIFIED, Badge.AUDITED) else f"its evidence is {badge}"
 
 
-def _require_idle(project: Project, plan: str) -> None:
+def require_idle(project: Project, plan: str) -> None:
+    """Refuse what may only be done while no run is at the plan."""
     query = "SELECT run FROM runs WHERE subject = ? AND run IN unfinished ORDER BY length(run), run"
     for (run,) in project.ledger.query(query, plan):
         raise RefusedByGate(
             f"`{plan}` is being worked on by `{run}`",
-            f"end that first: `planforge cancel {run} --reason TEXT`",
+            f"finish it: `planforge resume {run}`, or end it: `planforge cancel {run} --reason TEXT`",
         )

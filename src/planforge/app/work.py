@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from planforge.app import approvals, landing, plans, runs
+from planforge.app import approvals, landing, plans, runs, statuses
 from planforge.errors import Conflict, InvalidInput, NoRepository, RefusedByGate
 from planforge.kernel.events import PlanCreated
 
@@ -66,7 +66,7 @@ def begin_plan_run(
     from planforge.workflows.plan_run import GATE, ONE, PlanRunRequest
 
     plan = plans.row(project, name)
-    phases.require_idle(project, plan.plan)
+    statuses.require_idle(project, plan.plan)
     text = plans.text(project, plan)
     content = content_hash(text)
     phases.cut(project, text, parallel or None)  # a plan that cannot be cut is refused before it is begun

@@ -33,6 +33,8 @@ MAX_LEAD = 96
 MIN_SECTION = 10
 
 ID = re.compile(r"(?:plan-)?0*(?P<number>[1-9][0-9]{0,8})")
+FIX_PREFIX = "fix-"
+FIX = re.compile(r"fix-0*(?P<number>[1-9][0-9]{0,8})")
 TITLE = re.compile(r"# Plan:[ \t]*(?P<title>.*?)[ \t]*")
 DRAFT_START = re.compile(r"^# Plan:", re.MULTILINE)
 FIELD = re.compile(
@@ -76,6 +78,30 @@ def parse_plan_id(text: str) -> PlanId:
     if not found:
         raise InvalidDocument(f"`{text}` is not a plan id", hint="write it like `plan-017` or `17`")
     return plan_id(int(found["number"]))
+
+
+def parse_name(text: str) -> PlanId:
+    """The plan or the fix that is meant: `plan-017`, `plan-17`, `17`, or `fix-003`, `fix-3`."""
+    found = FIX.fullmatch(text.strip())
+    if found:
+        return fix_id(int(found["number"]))
+    if not ID.fullmatch(text.strip()):
+        raise InvalidDocument(
+            f"`{text}` is not a plan id", hint="write it like `plan-017` or `17`; a fix like `fix-003`"
+        )
+    return parse_plan_id(text)
+
+
+def fix_id(number: int) -> PlanId:
+    """The id of the fix with that number."""
+    if number < 1:
+        raise InvalidDocument(f"fixes are numbered from 1, not {number}")
+    return PlanId(f"{FIX_PREFIX}{number:03}")
+
+
+def is_fix(plan: str) -> bool:
+    """Whether it is a small change that has no plan file."""
+    return plan.startswith(FIX_PREFIX)
 
 
 def plan_id(number: int) -> PlanId:

@@ -674,6 +674,18 @@ class ConflictsForeseen(Event, frozen=True, kw_only=True):
     conflicts: tuple[ForeseenConflict, ...]
 
 
+class PullRequestOpened(Event, frozen=True, kw_only=True):
+    """The person had a plan's branch pushed, and a pull request opened for it with its evidence."""
+
+    plan: str
+    url: str
+    branch: str
+    commit: str
+    actor: str
+    base: str = ""
+    """The branch that it is to be merged into."""
+
+
 class CheckoutUpdated(Event, frozen=True, kw_only=True):
     """The person had what landed brought into their checkout."""
 
@@ -1086,6 +1098,7 @@ AnyEvent = (
     | LandingRestarted
     | ConflictsForeseen
     | CheckoutUpdated
+    | PullRequestOpened
     | ContextComposed
     | TierEscalated
     | SessionKept

@@ -24,6 +24,7 @@ COMMANDS = {
     "demo": ("planforge.interfaces.cli.demo", "Play the whole story with the rehearsal agent"),
     "doctor": ("planforge.interfaces.cli.look", "Check this machine and this repository"),
     "evidence": ("planforge.interfaces.cli.evidence", "Say what the project's own checks say of a tree"),
+    "fix": ("planforge.interfaces.cli.fix", "Make a small change, without a plan"),
     "forge": ("planforge.interfaces.cli.work", "Turn a request into an audited plan"),
     "gate": ("planforge.interfaces.cli.gate", "Look at changes that need a person, and decide"),
     "graph": ("planforge.interfaces.cli.graph", "Show plans, steps and what they depend on"),

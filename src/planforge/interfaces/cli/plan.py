@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli import plan_diff, plan_file, plan_phases, plan_runs
+from planforge.interfaces.cli import plan_diff, plan_file, plan_land, plan_phases, plan_runs
 from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
@@ -30,6 +30,7 @@ for command in (
     *(plan_diff.diff, plan_file.audit, plan_file.decompose),
     *(plan_phases.phases, plan_phases.skip, plan_phases.skip_to),
     *(plan_runs.run, plan_runs.run_one, plan_runs.run_phase, plan_runs.retry),
+    *(plan_land.evidence, plan_land.land),
 ):
     plan.add_command(command)
 
@@ -41,7 +42,7 @@ def list_(as_json: bool) -> None:
     from planforge.app import plans
 
     found = plans.listed(here())
-    rows = [(row.plan, row.status, row.badge, row.title, row.path) for row in found]
+    rows = [(row.plan, row.status, row.badge, row.title, row.path or "(no plan file)") for row in found]
     show(found, table(rows) or "no plans yet; try `planforge forge`", as_json=as_json)
 
 

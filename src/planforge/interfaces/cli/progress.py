@@ -58,7 +58,7 @@ QUIET = (
 """Facts that progress leaves to the log."""
 
 GOOD = {"VerifyOk", "PatchApplied", "StepCompleted", "PlanApproved", "PlanForged"}
-GOOD |= {"PlanLanded", "CheckoutUpdated"}
+GOOD |= {"PlanLanded", "CheckoutUpdated", "PullRequestOpened"}
 BAD = {"VerifyFailed", "AttemptRejected", "StepFailed", "EffectFailed"}
 BAD |= {"LandingConflicted", "LandingBroken", "PlanHeldBack"}
 

@@ -117,9 +117,9 @@ def log(
 
 
 def _plan(name: str) -> str:
-    from planforge.documents.plan import parse_plan_id
+    from planforge.documents.plan import parse_name
 
-    return parse_plan_id(name)
+    return parse_name(name)
 
 
 def _on_record(

@@ -387,6 +387,11 @@ def _(event: events.ConflictsForeseen) -> str:
     return f"will conflict as it is: {_list(pairs)}"
 
 
+@said.register(events.PullRequestOpened)
+def _(event: events.PullRequestOpened) -> str:
+    return f"{event.actor} opened {first_line(event.url)} for {event.branch} at {event.commit[:12]}"
+
+
 @said.register(events.CheckoutUpdated)
 def _(event: events.CheckoutUpdated) -> str:
     place = f", {event.files} files in {event.place}" if event.place else ""

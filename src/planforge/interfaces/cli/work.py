@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.errors import NeedsPerson
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from planforge.app.project import Project
     from planforge.app.report import Document
 
@@ -118,6 +121,8 @@ def summary(document: Document) -> str:
         lines.append(f"plan: {document.path}")
         verb = "approve" if document.status == "done" else "show"
         lines.append(f"next: planforge plan {verb} {document.plan}")
+    elif document.flow == "fix":
+        lines += _fixed(document)
     elif document.flow == "pipeline":
         lines += [f"branch: {document.branch} at {document.landed_commit[:12]}"] if document.branch else []
         lines.append(f"next: planforge task show {document.plan}")
@@ -131,3 +136,19 @@ def summary(document: Document) -> str:
         else:
             lines.append(f"next: planforge plan show {document.plan}")
     return "\n".join(lines)
+
+
+def _fixed(document: Document) -> Iterator[str]:
+    """Where a small change is, and what can be done with it."""
+    if document.landed_commit:
+        yield f"branch: {document.branch} at {document.landed_commit[:12]}"
+    if document.status == "done":
+        yield f"next: planforge land {document.plan}"
+    elif document.exit_code == NeedsPerson.exit_code:
+        from planforge.app.fixes import forge_command
+
+        found = f"{document.request}\n\nFound when {document.plan} was tried: {document.reason}"
+        yield f"next: {forge_command(found)}"
+        yield f"  or: planforge fix --accept {document.plan} --reason TEXT"
+    elif document.status == "failed":
+        yield f"next: planforge fix --again {document.plan}"
