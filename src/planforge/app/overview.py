@@ -72,7 +72,9 @@ def _next(project: Project, every: list[RunRow], listed: list[PlanRow]) -> list[
     for plan in listed:
         if plan.plan in busy:
             continue
-        if plan.status == "REVIEW":
+        if plan.status == "DRAFT" and plan.object:
+            commands += [f"planforge forge {plan.plan}", f"planforge plan approve {plan.plan}"]
+        elif plan.status == "REVIEW":
             commands += [f"planforge plan show {plan.plan}", f"planforge plan approve {plan.plan}"]
         elif plan.status == "APPROVED":
             commands.append(f"planforge plan run {plan.plan}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli import plan_diff, plan_file
+from planforge.interfaces.cli import plan_diff, plan_file, plan_make
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
 from planforge.interfaces.cli.views import here
@@ -14,6 +14,7 @@ from planforge.interfaces.cli.views import here
 if TYPE_CHECKING:
     from planforge.app.plans import PlanView
 
+STATUSES = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING", "DONE", "CLOSED", "CANCELLED")
 SEEN = "The hash of what you read, as `plan show` says; refused if the plan is another by now."
 PARALLEL = "Run phases that touch different files at the same time, instead of one after the other."
 
@@ -27,26 +28,37 @@ actor_option = click.option(
 
 @click.group()
 def plan() -> None:
-    """List, show, approve, run, cancel and close plans
+    """Make, list, show, approve, run, cancel and close plans
 
-    A plan is named by its id or its number: `plan-007`, `plan-7`, `7`.
+    A plan is named by its id, its number or its task: `plan-007`, `plan-7`, `7`, `ws-007`.
     """
 
 
 plan.add_command(plan_diff.diff)
 plan.add_command(plan_file.audit)
 plan.add_command(plan_file.decompose)
+plan.add_command(plan_make.create)
+plan.add_command(plan_make.import_)
+plan.add_command(plan_make.tasks)
 
 
 @plan.command(name="list")
+@click.option("--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only plans that are so.")
 @json_option
-def list_(as_json: bool) -> None:
-    """List all plans"""
+def list_(status: str | None, as_json: bool) -> None:
+    """List all plans
+
+    \b
+    Examples:
+      planforge plan list
+      planforge plan list --status review --json
+    """
     from planforge.app import plans
 
-    found = plans.rows(here())
-    rows = [(row.plan, row.status, row.title, row.path) for row in found]
-    show(found, table(rows) or "no plans yet; try `planforge forge`", as_json=as_json)
+    found = plans.rows(here(), status or "")
+    rows = [(row.plan, row.status, row.title, row.task, row.path) for row in found]
+    none = f"no plan is {status}" if status else "no plans yet; try `planforge forge`"
+    show(found, table(rows) or none, as_json=as_json)
 
 
 @plan.command(name="show")
@@ -77,6 +89,8 @@ def show_(plan_id: str, recorded: bool, as_json: bool) -> None:
 def _view(view: PlanView) -> str:
     plan = view.plan
     head = [f"{plan.plan}  {plan.status}  {plan.title}", f"file    {plan.path}", f"hash    {view.content}"]
+    if plan.task:
+        head.insert(1, f"task    {plan.task}")
     if view.edited:
         head.append("edited  the file differs from what was last written or approved")
     if view.approved_by:
