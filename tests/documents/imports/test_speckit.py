@@ -141,7 +141,9 @@ def test_tasks_become_changes_with_their_files_first() -> None:
         "- done already, T001: Create the project in src/__init__.py",
         "- T002 [P]: Configure linting",
         "",
-        "### Implementation for User Story 1",
+        "### Phase 3: User Story 1 - Make an album (Priority: P1)",
+        "",
+        "**Implementation for User Story 1**:",
         "",
         "- `src/models/photo.py`, `src/models/album.py` — T012 [P] [US1]: "
         "Create Album in src/models/album.py and `src/models/photo.py`",

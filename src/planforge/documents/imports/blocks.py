@@ -27,11 +27,6 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     """The headings above it, the outermost first."""
     text: str
 
-    @property
-    def name(self) -> str:
-        """The heading that it stands right under; empty at the beginning of a document."""
-        return self.trail[-1] if self.trail else ""
-
 
 def blocks(text: str, *, labels: bool = False) -> tuple[Block, ...]:
     """The blocks of a document in order; with `labels`, a line like `**Goal**: …` is a heading too."""

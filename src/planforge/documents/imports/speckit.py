@@ -144,11 +144,12 @@ def section_of(trail: tuple[str, ...]) -> str:
 
 def _tasks(text: str, sections: dict[str, list[str]]) -> Iterator[str]:
     """The tasks become changes, under the headings of their phases; the rest of each block is returned."""
+    shown: tuple[str, ...] = ()
     for block in blocks(text):
         tasks, rest = _split(block)
         if tasks:
-            heading = [f"### {block.name}"] if block.name else []
-            sections.setdefault("Changes", []).append("\n\n".join([*heading, "\n".join(tasks)]))
+            sections.setdefault("Changes", []).append(_under(block.trail, shown, "\n".join(tasks)))
+            shown = block.trail
         if rest.strip() or not tasks:
             yield _under(block.trail, (), rest)
 
