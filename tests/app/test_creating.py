@@ -12,7 +12,7 @@ import pytest
 from imported import body
 from planforge.app import creating, plans, statuses, work
 from planforge.app.project import Project
-from planforge.documents import markdown
+from planforge.documents import markdown, template
 from planforge.documents import plan as documents
 from planforge.documents.imports import Imported, prose
 from planforge.errors import InvalidDocument, InvalidInput, NotFound, PlanEdited, RefusedByGate
@@ -70,6 +70,7 @@ def test_what_is_given_along_is_quoted_and_describes_the_task(project: Project) 
 def test_secrets_are_taken_out_before_anything_is_written(project: Project) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 4
     given = Imported(title="x", text=f"use {secret}", source="x")
+    own_template(project, template.BUILT_IN + f"\nUse {secret}.\n")
     made = creating.create(project, f"Rotate {secret}", context=given)
     assert secret not in (project.root / made.path).read_text()
     assert secret not in made.path
@@ -207,12 +208,24 @@ EACH = 10
 MAKES = """\
 import sys
 from pathlib import Path
-from planforge.app import creating
+from planforge.app import creating, work
 from planforge.app.project import Project
+from planforge.errors import Conflict
+
+def numbered(title):
+    if title[0] != "f":
+        return creating.create(project, title).plan
+    while True:  # as a forge does it: in the ledger, and no file yet
+        try:
+            plan = work.new_plan(project, title, title)
+            project.ledger.append(plan.plan, [plan], expected=0)
+            return plan.plan
+        except Conflict:
+            continue
 
 project = Project.find(Path.cwd())
 for number in range(10):
-    print(creating.create(project, f"{sys.argv[1]} {number}").plan)
+    print(numbered(f"{sys.argv[1]} {number}"))
 """
 
 
@@ -229,9 +242,13 @@ def test_processes_that_make_plans_at_once_get_different_numbers(project: Projec
         return told.stdout.split()
 
     with ThreadPoolExecutor() as together:
-        places = [(project.root, "a"), (project.root, "b"), (other, "c")]
+        places = [(project.root, "a"), (project.root, "b"), (project.root, "f"), (other, "c")]
         numbers = [plan for each in together.map(lambda at: made(*at), places) for plan in each]
-    assert len(set(numbers)) == 3 * EACH
+    forged = {row.plan for row in plans.rows(project) if not row.object}
+    assert len(forged) == EACH
+    assert len({*numbers[: 2 * EACH], *forged}) == 3 * EACH
+    made_here_and_there = [*numbers[: 2 * EACH], *numbers[3 * EACH :]]
+    assert len(set(made_here_and_there)) == 3 * EACH
     files = [*project.root.glob("docs/plans/plan-*.md"), *other.glob("docs/plans/plan-*.md")]
     assert len(files) == 3 * EACH
     for file in files:
