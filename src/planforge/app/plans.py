@@ -78,6 +78,14 @@ def row(project: Project, name: str) -> PlanRow:
     raise NotFound(f"there is no `{plan}` here", "see `planforge plan list`")
 
 
+def named(project: Project, name: str) -> str:
+    """The id of the plan that `name` means, whether there is such a plan or not."""
+    from planforge.documents.plan import parse_plan_id
+
+    found = of_task(project, name)
+    return found.plan if found else parse_plan_id(name)
+
+
 def of_task(project: Project, name: str) -> PlanRow | None:
     """The newest plan for the task that `name` means, such as `ws-007` or `ws-7`, if there is one."""
     from planforge.documents.plan import task_id

@@ -36,6 +36,7 @@ def test_a_plan_is_made_listed_and_found_by_its_task(call: Command) -> None:
     assert "edit it, then: planforge forge plan-001, or planforge plan approve plan-001" in said.out
     assert "plan-001  DRAFT  Rate limits  PROJ-12" in call("plan", "list").out
     assert "task    PROJ-12" in call("plan", "show", "proj-12").out
+    assert "PlanCreated" in call("log", "--plan", "PROJ-12").out
     assert call("plan", "list", "--status", "review").out == "no plan is REVIEW\n"
     assert [row["plan"] for row in call("plan", "list", "--status", "Draft", "--json").document] == [
         "plan-001"
