@@ -78,6 +78,8 @@ def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...])
             continue
         if plan.plan.startswith(FIX) and plan.status in ("REVIEW", "APPROVED", "IMPLEMENTING"):
             commands.append(_next_of_fix(item))
+        elif plan.status == "DRAFT" and plan.object:
+            commands += [f"planforge forge {plan.plan}", f"planforge plan approve {plan.plan}"]
         elif plan.status == "REVIEW":
             commands += [f"planforge plan show {plan.plan}", f"planforge plan approve {plan.plan}"]
         elif plan.status == "APPROVED":

@@ -73,7 +73,8 @@ def rounds(project: Project, name: str) -> list[Round]:
 
 
 def _history(project: Project, plan: str) -> Iterator[Event]:
-    streams = [run for (run,) in project.ledger.query("SELECT run FROM runs WHERE subject = ?", plan)]
+    runs = project.ledger.query("SELECT run FROM runs WHERE subject = ?", plan)
+    streams = [plan, *(run for (run,) in runs)]
     recorded = [item for stream in streams for item in project.ledger.stream(stream)]
     yield from (item.event for item in sorted(recorded, key=lambda item: item.seq))
 

@@ -27,6 +27,8 @@ class PlanRow(msgspec.Struct, frozen=True, kw_only=True):
     branch: str
     landed: str
     updated_at: str
+    task: str = ""
+    """The task behind it; none for a plan that is kept in the ledger alone."""
 
 
 class StepRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,15 +66,16 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     badge: str = ""
 
 
-def rows(project: Project) -> list[PlanRow]:
-    """All plans, oldest first."""
-    return project.ledger.select(PlanRow, "plans ORDER BY length(plan), plan")
+def rows(project: Project, status: str = "") -> list[PlanRow]:
+    """All plans, oldest first, or those with a status."""
+    where = "plans WHERE ? IN ('', status) ORDER BY length(plan), plan"
+    return project.ledger.select(PlanRow, where, status.upper())
 
 
-def listed(project: Project) -> list[Listed]:
-    """All plans, oldest first, with their badges."""
+def listed(project: Project, status: str = "") -> list[Listed]:
+    """All plans, oldest first, or those with a status; with their badges."""
     found = []
-    for plan in rows(project):
+    for plan in rows(project, status):
         known = steps(project, plan.plan)
         badge = badge_of(known) if known else ""
         found.append(Listed(**{name: getattr(plan, name) for name in plan.__struct_fields__}, badge=badge))
@@ -97,13 +100,36 @@ def _judged(step: StepRow) -> Judged:
 
 
 def row(project: Project, name: str) -> PlanRow:
-    """The plan that `name` means: `plan-007`, `plan-7` or `7`; or the fix, `fix-007` or `fix-7`."""
-    from planforge.documents.plan import parse_name
+    """The plan that `name` means: `plan-007`, `plan-7`, `7`, or the task behind it; or the fix, `fix-7`."""
+    from planforge.documents.plan import OWN_TASK, parse_name
 
+    if (found := of_task(project, name)) is not None:
+        return found
+    if OWN_TASK.fullmatch(name.strip()):
+        raise NotFound(f"no plan is for a task `{name}`", "see `planforge plan tasks`")
     plan = parse_name(name)
     for found in project.ledger.select(PlanRow, "plans WHERE plan = ?", plan):
         return found
     raise NotFound(f"there is no `{plan}` here", "see `planforge plan list`")
+
+
+def named(project: Project, name: str) -> str:
+    """The id of the plan that `name` means, whether there is such a plan or not."""
+    from planforge.documents.plan import parse_name
+
+    found = of_task(project, name)
+    return found.plan if found else parse_name(name)
+
+
+def of_task(project: Project, name: str) -> PlanRow | None:
+    """The newest plan for the task that `name` means, such as `ws-007` or `ws-7`, if there is one."""
+    from planforge.documents.plan import task_id
+
+    task = task_id(name)
+    newest = "plans WHERE task = ? COLLATE NOCASE ORDER BY length(plan) DESC, plan DESC LIMIT 1"
+    for found in project.ledger.select(PlanRow, newest, task) if task else ():
+        return found
+    return None
 
 
 def steps(project: Project, plan: str) -> tuple[StepRow, ...]:

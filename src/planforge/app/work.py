@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from planforge.app import approvals, landing, plans, runs, statuses
+from planforge.app.project import STATE
 from planforge.errors import Conflict, InvalidInput, NoRepository, RefusedByGate
 from planforge.kernel.events import PlanCreated
+from planforge.kernel.redaction import Redactor
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
+    from planforge.documents.imports import Imported
     from planforge.workflows.forge import ForgeRequest
     from planforge.workflows.plan_run import PlanRunRequest
 
 ROLES_OF_FORGE = ("drafter", "auditor", "reviser")
 ROLES_OF_RUN = ("developer", "auditor")
 
+NUMBERED = re.compile(r"plan-0*([0-9]{1,8})(?![0-9])")
+DESCRIPTION = 1800
+"""How much of what is given with a request describes the task behind the plan."""
 
-def begin_forge(project: Project, request: str, *, cap: int | None = None) -> str:
+
+def begin_forge(
+    project: Project, request: str, *, cap: int | None = None, context: Imported | None = None
+) -> str:
     """Give the request a plan of its own and record the run; nothing is started yet."""
     from planforge.workflows.forge import ForgeRequest
 
@@ -29,8 +39,10 @@ def begin_forge(project: Project, request: str, *, cap: int | None = None) -> st
     title = title_of(request)
     settings = project.settings.forge
 
+    given = Redactor.of_environment().text(context.text) if context else ""
+
     while True:
-        created = new_plan(project, title, request)
+        created = new_plan(project, title, request, description=given)
         asking = ForgeRequest(
             plan=created.plan,
             title=title,
@@ -42,6 +54,9 @@ def begin_forge(project: Project, request: str, *, cap: int | None = None) -> st
             composed=True,
             fingerprints=True,
             costed=True,
+            task=created.task,
+            context=given,
+            source=context.source if context else "",
         )
         try:
             return runs.begin(project, "forge", created.plan, _always(asking), created)
@@ -135,18 +150,42 @@ def head(project: Project) -> str:
     return project.git.commit_of("HEAD")
 
 
-def new_plan(project: Project, title: str, request: str) -> PlanCreated:
-    """A plan with the next free number, by the ledger and by the files."""
+@contextmanager
+def numbering(project: Project) -> Iterator[None]:
+    """Hold the lock under which plans get their numbers: one for the repository and all its checkouts."""
+    from planforge.kernel.locks import held
+
+    with held(project.git.git_dir / "planforge-plans.lock", "a plan getting its number", wait=True):
+        yield
+
+
+def new_plan(
+    project: Project, title: str, request: str, *, task: str = "", description: str = ""
+) -> PlanCreated:
+    """A plan with the next free number: by the ledger, by the files, and by those of other checkouts."""
     from planforge.documents.plan import plan_id, slug
+    from planforge.kernel.ledger import storage
+    from planforge.kernel.projections.work import own_task
 
     directory = project.settings.forge.plans
     if not (project.root / directory).resolve().is_relative_to(project.root.resolve()):
         raise InvalidInput(f"`forge.plans` leads out of the repository: `{directory}`")
-    names = [path.name for path in (project.root / directory).glob("plan-*.md")]
+    others = {*project.git.checkouts()} - {project.root}
+    names = [path.name for place in (project.root, *others) for path in (place / directory).glob("plan-*")]
     names += [row.plan for row in plans.rows(project)]
-    numbers = [int(found[1]) for name in names if (found := re.match(r"plan-(\d+)", name))]
+    for other in others:  # one with a ledger of its own may have numbers that there is no file for yet
+        names += storage.streams(other / STATE / "ledger.db", "plan-*")
+    numbers = [int(found[1]) for name in names if (found := NUMBERED.match(name))]
     plan = plan_id(max(numbers, default=0) + 1)
-    return PlanCreated(plan=plan, title=title, request=request, path=f"{directory}/{plan}-{slug(title)}.md")
+    path = f"{directory}/{plan}-{slug(title)}.md"
+    return PlanCreated(
+        plan=plan,
+        title=title,
+        request=request,
+        path=path,
+        task=task or own_task(plan),
+        description=description[:DESCRIPTION],
+    )
 
 
 def title_of(request: str) -> str:

@@ -24,9 +24,15 @@ from planforge.rules.findings import Finding, Severity
 
 PlanId = NewType("PlanId", str)
 
-REQUEST, AUDIT_LOG, NOTES = "Request", "Audit Log", "Implementation Notes"
+REQUEST, CONTEXT, AUDIT_LOG, NOTES = "Request", "Context", "Audit Log", "Implementation Notes"
 OWNED = {name.lower() for name in (REQUEST, AUDIT_LOG, NOTES)}
 REQUIRED = ("Objective", "Scope", "Changes", "Risks", "Testing")
+
+GIVEN = "Given with the request, quoted as it was"
+"""How the context begins that is ours. A drafter may have a section of that name too, which is its own."""
+
+MEANS_NOTHING = frozenset({"this", "that", "it", "the task", "the issue", "above", "same"})
+"""Descriptions that say something only to whoever wrote them, and only just then."""
 
 MAX_SLUG = 50
 MAX_LEAD = 96
@@ -35,6 +41,8 @@ MIN_SECTION = 10
 ID = re.compile(r"(?:plan-)?0*(?P<number>[1-9][0-9]{0,8})")
 FIX_PREFIX = "fix-"
 FIX = re.compile(r"fix-0*(?P<number>[1-9][0-9]{0,8})")
+TASK = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/#-]{0,98}[A-Za-z0-9])?")
+OWN_TASK = re.compile(r"(?i:ws)-0*(?P<number>[1-9][0-9]{0,8})")
 TITLE = re.compile(r"# Plan:[ \t]*(?P<title>.*?)[ \t]*")
 DRAFT_START = re.compile(r"^# Plan:", re.MULTILINE)
 FIELD = re.compile(
@@ -114,6 +122,20 @@ def plan_id(number: int) -> PlanId:
 def plan_number(plan: PlanId) -> int:
     """The number in a plan's id."""
     return int(plan.removeprefix("plan-"))
+
+
+def task_id(text: str) -> str:
+    """The task that a text names, such as `ws-017`, `ws-17` or `PROJ-12`; empty if it names none."""
+    said = text.strip()
+    if own := OWN_TASK.fullmatch(said):
+        return f"ws-{int(own['number']):03}"
+    return said if TASK.fullmatch(said) and not ID.fullmatch(said) else ""
+
+
+def means_nothing(description: str) -> bool:
+    """Whether a description only points at something, such as "this" or "the issue"."""
+    said = " ".join(description.casefold().split()).strip(" .,:;!?\"'`")
+    return said in MEANS_NOTHING or not said
 
 
 def slug(title: str) -> str:
@@ -225,9 +247,21 @@ def drafted_title(drafted: str) -> str:
     return found["title"] if found else ""
 
 
-def render_new(*, plan: PlanId, title: str, created: str, project: str, request: str, body: str) -> str:
-    """A whole plan file from a draft."""
-    fields = {"ID": plan, "Created": created, "Status": PlanStatus.DRAFT, "Project": project}
+def render_new(
+    *,
+    plan: PlanId,
+    title: str,
+    created: str,
+    project: str,
+    request: str,
+    body: str,
+    task: str = "",
+    context: str = "",
+    source: str = "",
+) -> str:
+    """A whole plan file from a draft, with what was given along with the request."""
+    status = PlanStatus.DRAFT
+    fields = {"ID": plan, "Task": task, "Created": created, "Status": status, "Project": project}
     header = [f"**{key}:** {_one_line(value)}" for key, value in fields.items() if value]
     asked = [f"## {REQUEST}\n\n{markdown.quoted(request)}"] if request.strip() else []
     parts = [
@@ -235,7 +269,8 @@ def render_new(*, plan: PlanId, title: str, created: str, project: str, request:
         "\n".join(header),
         "---",
         *asked,
-        _content(drafted_body(body), "\n"),
+        _content(drafted_body(body), "\n", with_context=not context.strip()),
+        *context_section(context, source),
         "---",
         f"## {AUDIT_LOG}",
         "---",
@@ -248,8 +283,36 @@ def _one_line(value: str) -> str:
     return " ".join(value.split())
 
 
-def _content(drafted: str, newline: str) -> str:
+def context_section(context: str, source: str = "") -> list[str]:
+    """The section that holds what was given with a request: quoted, so that it stays what was given."""
+    if not context.strip():
+        return []
+    where = f", from {_one_line(source)}" if source.strip() else ""
+    return [f"## {CONTEXT}\n\n{GIVEN}{where}:\n\n{markdown.quoted(context)}"]
+
+
+def with_request(text: str, request: str) -> str:
+    """The plan with what was asked for, before its first section."""
+    newline, found = markdown.newline_of(text), markdown.sections(text)
+    at = found[0].start if found else len(text)
+    asked = markdown.in_newlines(f"## {REQUEST}\n\n{markdown.quoted(request)}", newline)
+    return (newline * 2).join([text[:at].rstrip(), asked, text[at:]])
+
+
+def with_context(text: str, context: str, source: str = "") -> str:
+    """The plan with what was given with its request, before its audit log."""
+    newline, log = markdown.newline_of(text), markdown.find(text, AUDIT_LOG)
+    before = [each for each in markdown.sections(text) if not log or each.end <= log.start]
+    end = log.start if log else len(text)
+    at = markdown.content_end(text, before[-1]) if before else end
+    rest = text[at:].lstrip("\r\n")
+    added = [markdown.in_newlines(each, newline) for each in context_section(context, source)]
+    return (newline * 2).join([text[:at].rstrip(), *added, rest]).rstrip("\r\n") + newline
+
+
+def _content(drafted: str, newline: str, *, with_context: bool = True) -> str:
     """What a draft says, without the title, header lines and sections that are ours to write."""
+    ours = OWNED if with_context else OWNED | {CONTEXT.lower()}
     found = markdown.sections(drafted)
     opening = drafted[: found[0].start] if found else drafted
     kept = [
@@ -261,26 +324,34 @@ def _content(drafted: str, newline: str) -> str:
     parts += [
         drafted[each.start : markdown.content_end(drafted, each)]
         for each in found
-        if each.name.lower() not in OWNED
+        if each.name.lower() not in ours
     ]
     return markdown.in_newlines("\n\n".join(filter(None, parts)), newline)
 
 
 def with_body(text: str, drafted: str) -> str:
-    """The plan with a revised body; header, request, audit log and notes stay."""
+    """The plan with a revised body; header, request, what was given with it, audit log and notes stay."""
     newline = markdown.newline_of(text)
+    given = [each for each in _owned(text, CONTEXT) if is_given(each)]
     header = list(_header(text))
     parts = [
         text[: header[-1].end if header else 0].rstrip(),
         "---",
         *_owned(text, REQUEST),
-        _content(drafted_body(drafted), newline),
+        _content(drafted_body(drafted), newline, with_context=not given),
+        *given,
         "---",
         *(_owned(text, AUDIT_LOG) or [f"## {AUDIT_LOG}"]),
         "---",
         *(_owned(text, NOTES) or [f"## {NOTES}"]),
     ]
     return (newline * 2).join(parts) + newline
+
+
+def is_given(section: str) -> bool:
+    """Whether a section of context is one that we wrote."""
+    first = [line.text for line in markdown.raw_lines(section) if line.text.strip()][1:2]
+    return any(line.startswith(GIVEN) for line in first)
 
 
 def _owned(text: str, name: str) -> list[str]:

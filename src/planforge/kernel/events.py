@@ -155,6 +155,10 @@ class PlanCreated(Event, frozen=True, kw_only=True):
     """What must hold when it is done."""
     steps: tuple[PlannedStep, ...] = ()
     risks: tuple[PlannedRisk, ...] = ()
+    task: str = ""
+    """The task that the plan is for; empty is the one that is the plan's own."""
+    description: str = ""
+    """How that task is described: the beginning of what was given with the request."""
 
 
 class PlanRescoped(Event, frozen=True, kw_only=True):

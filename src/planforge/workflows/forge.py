@@ -66,6 +66,12 @@ class ForgeRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Questions to people say what each answer costs; False is for runs that were recorded before that."""
     fingerprints: bool = False
     """Findings are known again by their fingerprints; False is for runs that were recorded before that."""
+    task: str = ""
+    """The task behind the plan; empty is for runs that were recorded before there were any."""
+    context: str = ""
+    """What was given along with the request."""
+    source: str = ""
+    """Where that is from."""
 
 
 class ForgeResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +95,7 @@ async def forge(request: ForgeRequest) -> ForgeResult:
     """Draft a plan, then audit and revise it until nothing blocks."""
     await OpenWorktree(name=WORKTREE, commit=request.base)
     loop, agents = Loop(blocking_only(request.cap)), _Agents(request)
-    body = await _plan_from(agents, "drafter", prompts.draft(request.plan, request.request))
+    body = await _plan_from(agents, "drafter", prompts.draft(request.plan, request.request, request.context))
     if isinstance(body, Halt):
         await CloseWorktree(name=WORKTREE)
         return await _end(request, loop, "", body)
@@ -100,6 +106,9 @@ async def forge(request: ForgeRequest) -> ForgeResult:
         project=request.project,
         request=request.request,
         body=body,
+        task=request.task,
+        context=request.context,
+        source=request.source,
     )
     draft = await _written(request, "draft", 0, text, None)
     while True:

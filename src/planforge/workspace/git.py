@@ -278,6 +278,12 @@ class Git:
                 return Path(os.fsdecode(path))
         return None
 
+    def checkouts(self) -> tuple[Path, ...]:
+        """Every work tree of the repository, whether it is there still or not."""
+        entries = self.run("worktree", "list", "--porcelain", "-z").stdout.split(b"\0")
+        paths = [each.removeprefix(b"worktree ") for each in entries if each.startswith(b"worktree ")]
+        return tuple(Path(os.fsdecode(path)) for path in paths)
+
     def commit_tree(self, tree: str, parents: Sequence[str], message: str, at: str) -> str:
         """Make a commit object. The same arguments give the same commit."""
         who = self.identity()

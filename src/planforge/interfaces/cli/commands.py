@@ -34,7 +34,7 @@ COMMANDS = {
     "lease": ("planforge.interfaces.cli.lease", "List and release file leases"),
     "log": ("planforge.interfaces.cli.look", "Show what happened"),
     "pipeline": ("planforge.interfaces.cli.pipeline", "List, show, check and run pipelines"),
-    "plan": ("planforge.interfaces.cli.plan", "List, show, approve, run, cancel and close plans"),
+    "plan": ("planforge.interfaces.cli.plan", "Make, list, show, approve, run, cancel and close plans"),
     "policy": ("planforge.interfaces.cli.policy", "Try the policies of loops on a trajectory"),
     "prove": ("planforge.interfaces.cli.prove", "Write everything that shows how a run came about"),
     "question": ("planforge.interfaces.cli.question", "Look at what runs ask, and answer"),

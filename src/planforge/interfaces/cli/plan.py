@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli import plan_diff, plan_file, plan_land, plan_phases, plan_runs
+from planforge.interfaces.cli import plan_diff, plan_file, plan_land, plan_make, plan_phases, plan_runs
 from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
@@ -15,18 +15,20 @@ from planforge.interfaces.cli.views import here
 if TYPE_CHECKING:
     from planforge.app.plans import PlanView
 
+STATUSES = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING", "DONE", "CLOSED", "CANCELLED")
 SEEN = "The hash of what you read, as `plan show` says; refused if the plan is another by now."
 
 
 @click.group()
 def plan() -> None:
-    """List, show, approve, run, cancel and close plans
+    """Make, list, show, approve, run, cancel and close plans
 
-    A plan is named by its id or its number: `plan-007`, `plan-7`, `7`.
+    A plan is named by its id, its number or its task: `plan-007`, `plan-7`, `7`, `ws-007`.
     """
 
 
 for command in (
+    *(plan_make.create, plan_make.import_, plan_make.tasks),
     *(plan_diff.diff, plan_file.audit, plan_file.decompose),
     *(plan_phases.phases, plan_phases.skip, plan_phases.skip_to),
     *(plan_runs.run, plan_runs.run_one, plan_runs.run_phase, plan_runs.retry),
@@ -36,14 +38,24 @@ for command in (
 
 
 @plan.command(name="list")
+@click.option("--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only plans that are so.")
 @json_option
-def list_(as_json: bool) -> None:
-    """List all plans"""
+def list_(status: str | None, as_json: bool) -> None:
+    """List all plans
+
+    \b
+    Examples:
+      planforge plan list
+      planforge plan list --status review --json
+    """
     from planforge.app import plans
 
-    found = plans.listed(here())
-    rows = [(row.plan, row.status, row.badge, row.title, row.path or "(no plan file)") for row in found]
-    show(found, table(rows) or "no plans yet; try `planforge forge`", as_json=as_json)
+    found = plans.listed(here(), status or "")
+    rows = [
+        (row.plan, row.status, row.badge, row.title, row.task, row.path or "(no plan file)") for row in found
+    ]
+    none = f"no plan is {status}" if status else "no plans yet; try `planforge forge`"
+    show(found, table(rows) or none, as_json=as_json)
 
 
 @plan.command(name="show")
@@ -75,6 +87,7 @@ def _view(view: PlanView) -> str:
     plan = view.plan
     badge = f"  [{view.badge}]" if view.steps else ""
     head = [f"{plan.plan}  {plan.status}{badge}  {plan.title}"]
+    head += [f"task    {plan.task}"] if plan.task else []
     head += [f"file    {plan.path}", f"hash    {view.content}"]
     if view.edited:
         head.append("edited  the file differs from what was last written or approved")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from planforge.errors import NeedsPerson
+from planforge.interfaces.cli import plan_make
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
 
@@ -35,26 +35,41 @@ def init(as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("request")
+@click.argument("request", required=False)
+@click.option(
+    "--from", "source", metavar="SOURCE", help="What to plan, written elsewhere; see `plan import`."
+)
+@plan_make.context_options
 @click.option("--cap", type=click.IntRange(min=1), help="How many rounds of audit the plan gets.")
 @json_option
 @click.pass_context
-def forge(ctx: click.Context, request: str, cap: int | None, as_json: bool) -> None:
+def forge(
+    ctx: click.Context,
+    request: str | None,
+    source: str | None,
+    context: str | None,
+    issue: str | None,
+    cap: int | None,
+    as_json: bool,
+) -> None:
     """Turn REQUEST into a plan: draft, audit, revise until nothing blocks
 
     REQUEST is what you want, in your words; `-` reads it from standard input. The plan is a Markdown file
-    that you can edit; approve it when it says what you mean.
+    that you can edit; approve it when it says what you mean. What you give with `--context`, `--issue` or
+    `--from` is quoted in it.
 
     \b
     Examples:
       planforge forge "Add rate limiting to the webhook"
       planforge forge - < request.md
+      planforge forge "Rate limits" --context notes.md
+      planforge forge --from specs/001-rate-limits
     """
     from planforge.app.work import begin_forge
 
     project = here()
-    text = sys.stdin.read() if request == "-" else request
-    ctx.exit(drive(project, begin_forge(project, text, cap=cap), as_json=as_json))
+    text, given = plan_make.asked(project, request, source, context, issue)
+    ctx.exit(drive(project, begin_forge(project, text, cap=cap, context=given), as_json=as_json))
 
 
 @click.command()
