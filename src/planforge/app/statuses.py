@@ -100,16 +100,25 @@ def left_open(project: Project, subject: str, run: str, reason: str) -> list[eve
     ]
 
 
-def cancelled_draft(project: Project, subject: str, *, actor: str, reason: str) -> list[Write]:
-    """What to write of a plan that is a draft still when its forge is cancelled."""
+def cancelled_with_run(
+    project: Project, subject: str, *, actor: str, reason: str, whatever: bool
+) -> list[Write]:
+    """
+    What to write of the plan that a run which is cancelled was about: nothing of it is left if it is a draft
+    still. `whatever` is any plan that can be cancelled.
+    """
     from planforge.app import plans
 
     found = project.ledger.select(plans.PlanRow, "plans WHERE plan = ? AND path <> ''", subject)
     return [
         Write(plan.plan, None, [_moved(plan, "cancel", actor, reason)])
         for plan in found
-        if plan.status == PLAN.initial
+        if plan.status == PLAN.initial or (whatever and _can_be_cancelled(plan))
     ]
+
+
+def _can_be_cancelled(plan: PlanRow) -> bool:
+    return any(row.event == "cancel" for row in PLAN.leaving(plan.status))
 
 
 def _moved(plan: PlanRow, event: str, actor: str, reason: str) -> events.PlanMoved:
