@@ -22,31 +22,37 @@ ROLES_OF_RUN = ("developer", "auditor")
 
 def begin_forge(project: Project, request: str, *, cap: int | None = None) -> str:
     """Give the request a plan of its own and record the run; nothing is started yet."""
-    from planforge.workflows.forge import ForgeRequest
-
     require_agents(project, ROLES_OF_FORGE)
-    base = head(project)
     title = title_of(request)
-    settings = project.settings.forge
 
     while True:
         created = new_plan(project, title, request)
-        asking = ForgeRequest(
-            plan=created.plan,
-            title=title,
-            request=request,
-            project=project.root.name,
-            today=today(),
-            base=base,
-            cap=cap or settings.cap,
-            composed=True,
-            fingerprints=True,
-            costed=True,
-        )
+        asking = forge_request(project, created.plan, title, request, cap=cap)
         try:
             return runs.begin(project, "forge", created.plan, _always(asking), created)
         except Conflict:
             continue  # another process took this plan number; the next one is ours
+
+
+def forge_request(
+    project: Project, plan: str, title: str, request: str, *, cap: int | None = None
+) -> ForgeRequest:
+    """What a forge of this plan is asked, as the settings have it."""
+    from planforge.workflows.forge import ForgeRequest
+
+    return ForgeRequest(
+        plan=plan,
+        title=title,
+        request=request,
+        project=project.root.name,
+        today=today(),
+        base=head(project),
+        cap=cap or project.settings.forge.cap,
+        composed=True,
+        fingerprints=True,
+        costed=True,
+        whole=True,
+    )
 
 
 def _always(asking: ForgeRequest) -> Callable[[str], ForgeRequest]:
