@@ -462,6 +462,10 @@ STORY: tuple[tuple[str, Event], ...] = (
         ),
     ),
     (
+        "run-002/requests",
+        events.CancelRequested(run="run-002", actor="A <a@b.c>", reason="zu langsam", with_plan=True),
+    ),
+    (
         "plan-001",
         events.ArtifactRecorded(
             plan="plan-001",

@@ -200,7 +200,7 @@ def _idle(project: Project, name: str) -> tuple[PlanRow, Story]:
     if not is_fix(parse_name(name)):
         raise InvalidInput(f"`{name}` is not a fix", "write it like `fix-003`; see `planforge status`")
     plan = plans.row(project, name)
-    statuses.require_idle(project, plan.plan)
+    runs.require_free(project, plan.plan)
     return plan, queue.story(project, plan)
 
 

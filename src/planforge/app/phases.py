@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.app import plans, statuses
+from planforge.app import plans, runs
 from planforge.documents import phases as documents
 from planforge.documents.phases import Phase, PhaseKind, signature
 from planforge.documents.plan import content_hash, declared_parallel, parse_plan_id
@@ -129,7 +129,7 @@ def generate(
     _require_open(plan)
 
     def decide() -> list[Write]:
-        statuses.require_idle(project, plan.plan)
+        runs.require_free(project, plan.plan)
         return [_write(project, plan.plan, text, parallel=parallel, keep_done=keep_done, actor=actor)]
 
     project.ledger.transact(decide)
@@ -468,7 +468,7 @@ def _skip(
         raise InvalidInput("say why it is left out: `--reason TEXT`")
 
     def decide() -> list[Write]:
-        statuses.require_idle(project, plan.plan)
+        runs.require_free(project, plan.plan)
         left_out = chosen(require(project, plan.plan))
         skips = [
             events.StepSkipped(plan=plan.plan, step=step, actor=actor, reason=reason) for step in left_out

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.errors import NotFound
+from planforge.errors import InvalidDocument, NotFound
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -219,3 +219,12 @@ def mark(project: Project, plan: str, status: str) -> None:
         after = with_status(before, PlanStatus(status))
         if after != before:
             write_atomically(path, after.encode())
+
+
+def mark_as_recorded(project: Project, plan: str) -> None:
+    """Have the file say the status that the ledger says, if there is a file in which it can be said."""
+    from contextlib import suppress
+
+    for found in project.ledger.select(PlanRow, "plans WHERE plan = ? AND path <> ''", plan):
+        with suppress(InvalidDocument, UnicodeDecodeError):  # somebody has made something else of it
+            mark(project, found.plan, found.status)

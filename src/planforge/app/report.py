@@ -16,6 +16,7 @@ import msgspec
 from planforge.kernel import events
 from planforge.kernel.events import Event, RecordedFinding
 from planforge.kernel.evidence import Evidence
+from planforge.kernel.replay import CANCELLED
 from planforge.kernel.scores import StepScore
 
 if TYPE_CHECKING:
@@ -85,6 +86,10 @@ class Document(msgspec.Struct, kw_only=True):
     exit_code: int | None = None
     rounds: list[Round] = []
     clean: bool | None = None
+    warning: str = ""
+    """What is wrong with the form of the plan although nothing blocks."""
+    cancelled: bool = False
+    """Whether somebody ended the run from outside."""
     approved_by: str = ""
     branch: str = ""
     base: str = ""
@@ -146,6 +151,7 @@ class _Teller:
     def _(self, event: events.RunEnded) -> None:
         self.document.status = "done" if event.succeeded else "failed"
         self.document.reason, self.document.exit_code = event.reason, event.exit_code
+        self.document.cancelled = event.reason.startswith(CANCELLED)
 
     @take.register
     def _(self, event: events.PlanCreated) -> None:
@@ -173,7 +179,7 @@ class _Teller:
 
     @take.register
     def _(self, event: events.PlanForged) -> None:
-        self.document.clean = event.clean
+        self.document.clean, self.document.warning = event.clean, event.warning
 
     @take.register
     def _(self, event: events.PlanApproved) -> None:

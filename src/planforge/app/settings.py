@@ -98,6 +98,14 @@ class ForgeSettings(_Section, frozen=True, kw_only=True):
     """How many rounds of audit a plan gets."""
     plans: str = "docs/plans"
     """Where plan files are written."""
+    constraints: str = ".context/project.md"
+    """A file of the repository with what every plan has to keep to; empty for none."""
+    auto_implement: bool = False
+    """Whether a plan that was forged clean is approved in your name and carried out at once."""
+    heartbeat_seconds: float = 45.0
+    """After how many seconds there is a sign of life while an agent is at work; 0 for never."""
+    progress_seconds: float = 3.0
+    """How many seconds pass at least between two changes of what is shown of an agent at work."""
 
 
 class RunSettings(_Section, frozen=True, kw_only=True):
@@ -134,6 +142,8 @@ class ContextSettings(_Section, frozen=True, kw_only=True):
     """What `AGENTS.md` and `CLAUDE.md` of the repository say."""
     architecture: int = 3000
     """What the repository's documents say about its architecture."""
+    constraints: int = 2000
+    """What every plan has to keep to, by the file that `forge.constraints` names."""
     overlay: int = 256
     """The files around the work, the checks, and how far the plan has come: about a kilobyte."""
     closure: int = 1500
@@ -286,6 +296,8 @@ def _numbers(settings: Settings) -> Iterator[tuple[str, float, float]]:
     """Every number whose size matters, with its name and the least that makes sense."""
     forge, run, budget = settings.forge, settings.run, settings.budget
     yield "forge.cap", forge.cap, 1
+    yield "forge.heartbeat_seconds", forge.heartbeat_seconds, 1 if forge.heartbeat_seconds else 0
+    yield "forge.progress_seconds", forge.progress_seconds, 0
     for name in ("attempts", "jobs", "max_files", "lease_seconds"):
         yield f"run.{name}", getattr(run, name), 1
     for name in ("handoffs", "lease_patience", "escalate_after", "fixes"):
@@ -310,7 +322,7 @@ def _numbers(settings: Settings) -> Iterator[tuple[str, float, float]]:
 
 
 def _of_context(context: ContextSettings) -> Iterator[tuple[str, float, float]]:
-    for name in ("role", "standards", "architecture", "overlay", "closure", "summaries"):
+    for name in ("role", "standards", "architecture", "constraints", "overlay", "closure", "summaries"):
         yield f"context.{name}", getattr(context, name), 0
     yield "context.task", context.task, 500
 

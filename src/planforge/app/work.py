@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from planforge.app import approvals, landing, plans, runs, statuses
+import msgspec
+
+from planforge.app import approvals, landing, plans, runs
 from planforge.app.project import STATE
 from planforge.errors import Conflict, InvalidInput, NoRepository, RefusedByGate
 from planforge.kernel.events import PlanCreated
@@ -32,28 +34,15 @@ def begin_forge(
     project: Project, request: str, *, cap: int | None = None, context: Imported | None = None
 ) -> str:
     """Give the request a plan of its own and record the run; nothing is started yet."""
-    from planforge.workflows.forge import ForgeRequest
-
     require_agents(project, ROLES_OF_FORGE)
-    base = head(project)
     title = title_of(request)
-    settings = project.settings.forge
 
     given = Redactor.of_environment().text(context.text) if context else ""
 
     while True:
         created = new_plan(project, title, request, description=given)
-        asking = ForgeRequest(
-            plan=created.plan,
-            title=title,
-            request=request,
-            project=project.root.name,
-            today=today(),
-            base=base,
-            cap=cap or settings.cap,
-            composed=True,
-            fingerprints=True,
-            costed=True,
+        asking = msgspec.structs.replace(
+            forge_request(project, created.plan, title, request, cap=cap),
             task=created.task,
             context=given,
             source=context.source if context else "",
@@ -62,6 +51,27 @@ def begin_forge(
             return runs.begin(project, "forge", created.plan, _always(asking), created)
         except Conflict:
             continue  # another process took this plan number; the next one is ours
+
+
+def forge_request(
+    project: Project, plan: str, title: str, request: str, *, cap: int | None = None
+) -> ForgeRequest:
+    """What a forge of this plan is asked, as the settings have it."""
+    from planforge.workflows.forge import ForgeRequest
+
+    return ForgeRequest(
+        plan=plan,
+        title=title,
+        request=request,
+        project=project.root.name,
+        today=today(),
+        base=head(project),
+        cap=cap or project.settings.forge.cap,
+        composed=True,
+        fingerprints=True,
+        costed=True,
+        whole=True,
+    )
 
 
 def _always(asking: ForgeRequest) -> Callable[[str], ForgeRequest]:
@@ -81,7 +91,7 @@ def begin_plan_run(
     from planforge.workflows.plan_run import GATE, ONE, PlanRunRequest
 
     plan = plans.row(project, name)
-    statuses.require_idle(project, plan.plan)
+    runs.require_free(project, plan.plan)
     text = plans.text(project, plan)
     content = content_hash(text)
     phases.cut(project, text, parallel or None)  # a plan that cannot be cut is refused before it is begun
@@ -120,7 +130,7 @@ def begin_plan_run(
             fixes=settings.fixes,
         )
 
-    return runs.begin(project, "plan_run", plan.plan, asked)
+    return runs.begin(project, "plan_run", plan.plan, asked, alone=True)
 
 
 def begin_retry(project: Project, name: str, phase: str | None = None) -> str:

@@ -55,6 +55,31 @@ ITALIC = re.compile(r"\*[^*]+\*|_[^_]+_")
 BACKTICKED_FILE = re.compile(r"`[^`\s]*\.[A-Za-z][A-Za-z0-9]*`")
 MANIFEST_FILE = re.compile(r'"[^"\s]*\.[A-Za-z][A-Za-z0-9]*"')
 EXAMPLE_PATH = re.compile(r"\bpath/to/")
+BEAT = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,3})?)[ \t]*(?P<unit>ms|s|m|h)?")
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+SILENT = frozenset({"0", "off", "none", "disable", "disabled", "false"})
+LEAST_BEAT = 1.0
+"""A heartbeat is at least this many seconds long."""
+
+PLACEHOLDERS = (
+    "describe the objective here",
+    "define what's in and out of scope",
+    "list file-by-file changes",
+    "identify risks and mitigations",
+    "how will this be tested?",
+)
+"""What a template says where something is to be written. No plan says any of it."""
+
+EXAMPLES = (
+    "its path in backticks, then what changes in it",
+    "one list item for each file",
+    "`path/to/file",
+    "what problem this plan solves and why",
+    "in scope and explicitly what is out of scope",
+    "known risks, failure modes, and mitigations",
+    "how the changes will be verified",
+)
+"""What a template or a prompt gives as an example. A plan may well say one of these, but not two."""
 
 
 class PlanStatus(StrEnum):
@@ -110,6 +135,11 @@ def fix_id(number: int) -> PlanId:
 def is_fix(plan: str) -> bool:
     """Whether it is a small change that has no plan file."""
     return plan.startswith(FIX_PREFIX)
+
+
+def looks_like_plan_id(text: str) -> bool:
+    """Whether somebody means a plan by it, and does not say what they want: digits, or `plan-` and digits."""
+    return re.fullmatch(r"(?:plan-)?[0-9]+", text.strip()) is not None
 
 
 def plan_id(number: int) -> PlanId:
@@ -228,6 +258,24 @@ def drafted_body(answer: str) -> str:
     if markdown.open_fence(drafted):
         raise InvalidDocument("the draft opens a code fence and never closes it")
     return drafted + "\n"
+
+
+def template_echo(drafted: str) -> str:
+    """Why a draft is the template given back and no plan; empty if it is one."""
+    if token := TEMPLATE_TOKEN.search(drafted):
+        return f"the draft still holds the template token `{token[0]}`"
+    for line in _header(drafted):
+        found = FIELD.fullmatch(line.text)
+        if found and found["value"].strip("`_* ").lower() == "(system)":
+            return f"the draft still holds the template value `{found[0].strip()}`"
+    said = " ".join(drafted.lower().replace("\u2019", "'").split())
+    for phrase in PLACEHOLDERS:
+        if phrase in said:
+            return f"the draft still holds the placeholder “{phrase}”"
+    examples = [phrase for phrase in EXAMPLES if phrase in said]
+    if len(examples) >= 2:
+        return f"the draft still holds examples of the template: “{examples[0]}” and “{examples[1]}”"
+    return ""
 
 
 def _unwrapped(drafted: str, wrapper: str) -> str:
@@ -373,9 +421,12 @@ def with_status(text: str, status: PlanStatus) -> str:
     return before + space + status + text[field.start + len(field.value) :]
 
 
-def with_audit_round(text: str, number: int, date: str, notes: str) -> str:
-    """The plan with one more entry in its audit log; the notes are quoted, so they stay notes."""
-    entry = [f"### Review {number} — {date}", "**Status:** COMPLETE", markdown.quoted(notes)]
+def with_audit_round(text: str, number: int, date: str, notes: str, closing: str = "") -> str:
+    """
+    The plan with one more entry in its audit log. The notes are quoted, so they stay notes; what it closes
+    with is ours and stands for itself.
+    """
+    entry = [f"### Review {number} — {date}", "**Status:** COMPLETE", markdown.quoted(notes), closing]
     return markdown.append(text, AUDIT_LOG, "\n\n".join(filter(None, entry)))
 
 
@@ -403,6 +454,49 @@ def approvable(text: str) -> str:
             heading = text[section.start : section.body_start].rstrip("\n")
             text = text[: section.start] + heading + "\n" + text[section.end :]
     return text
+
+
+def heartbeat(text: str) -> float | None:
+    """
+    After how many seconds of silence the plan wants a sign of life, 0 for never, None if it does not say.
+
+    `**Heartbeat:**` is a number of milliseconds, or one with its unit, such as `45s`, `2m` or `1h`.
+    """
+    field = _field(text, "Heartbeat")
+    if field is None or not field.value:
+        return None
+    value = field.value.strip("` ").lower()
+    if value in SILENT:
+        return 0.0
+    found = BEAT.fullmatch(value)
+    if not found:
+        raise InvalidDocument(
+            f"line {field.line}: `{field.value[:60]}` is no heartbeat",
+            hint="write it like `45s`, `2m`, `1h`, `45000` (milliseconds) or `off`",
+        )
+    seconds = float(found["number"]) * UNITS[found["unit"] or "ms"]
+    return max(seconds, LEAST_BEAT) if seconds else 0.0
+
+
+def structural_faults(text: str) -> tuple[Finding, ...]:
+    """Those of the findings for which a plan does not go on: in its form, also `medium` ones count."""
+    return tuple(
+        finding
+        for finding in structural_findings(text)
+        if finding.severity in (Severity.BLOCKING, Severity.MEDIUM)
+    )
+
+
+def resuming_faults(text: str) -> tuple[str, ...]:
+    """Why the audit of a plan cannot go on with the file as it is, each in words; nothing if it can."""
+    try:
+        parse(text)
+    except InvalidDocument as error:
+        return (error.message,)
+    faults = [finding.title for finding in structural_faults(text)]
+    if markdown.find(text, AUDIT_LOG) is None:
+        faults.append(f"the section `## {AUDIT_LOG}` is missing")
+    return tuple(faults)
 
 
 def structural_findings(text: str) -> tuple[Finding, ...]:

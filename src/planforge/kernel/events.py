@@ -85,6 +85,16 @@ class RunParked(Event, frozen=True, kw_only=True):
     """From when on it can be taken up, if it waits for an agent's limit; empty if it waits for a person."""
 
 
+class CancelRequested(Event, frozen=True, kw_only=True):
+    """Somebody wants a run to end that another process drives; that process hears of it and ends it."""
+
+    run: str
+    actor: str
+    reason: str
+    with_plan: bool = False
+    """Whether the plan that the run is about is cancelled with it."""
+
+
 class RunEnded(Event, frozen=True, kw_only=True):
     """The flow returned, or failed for good."""
 
@@ -269,6 +279,8 @@ class PlanForged(Event, frozen=True, kw_only=True):
     reason: str
     clean: bool
     """Whether it ended because nothing blocks, and not for any other reason."""
+    warning: str = ""
+    """What is wrong with the form of the plan although nothing blocks."""
 
 
 class PlanApproved(Event, frozen=True, kw_only=True):
@@ -1047,6 +1059,7 @@ AnyEvent = (
     | EffectCompleted
     | EffectFailed
     | RunParked
+    | CancelRequested
     | RunEnded
     | PlanCreated
     | PlanWritten

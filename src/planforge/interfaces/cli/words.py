@@ -78,6 +78,11 @@ def _(event: events.RunParked) -> str:
     return f"waits {what}: {event.reason}"
 
 
+@said.register(events.CancelRequested)
+def _(event: events.CancelRequested) -> str:
+    return f"{event.actor} wants it to end: {first_line(event.reason, 160)}"
+
+
 @said.register(events.RunEnded)
 def _(event: events.RunEnded) -> str:
     return f"{'ended' if event.succeeded else 'failed'}: {event.reason}"
@@ -107,7 +112,8 @@ def _(event: events.AuditRecorded) -> str:
 
 @said.register(events.PlanForged)
 def _(event: events.PlanForged) -> str:
-    return f"ready for review after {event.rounds} rounds: {event.reason}"
+    warning = f"; but {first_line(event.warning, 160)}" if event.warning else ""
+    return f"ready for review after {event.rounds} rounds: {event.reason}{warning}"
 
 
 @said.register(events.PlanApproved)

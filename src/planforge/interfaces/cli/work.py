@@ -1,4 +1,4 @@
-"""Commands that start, continue or end work: `init`, `forge`, `resume`, `cancel`."""
+"""Commands that start, continue or end work: `init`, `resume`, `cancel`; `forge.py` has its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.errors import NeedsPerson
-from planforge.interfaces.cli import plan_make
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
 
@@ -32,44 +31,6 @@ def init(as_json: bool) -> None:
     what = "wrote" if made.settings_written else "left"
     check = f"tests: {made.check}" if made.check else "tests: none found; set `[check]` before running a plan"
     show(made, f"ready: {made.root}\n{what} {made.settings}\n{check}", as_json=as_json)
-
-
-@click.command()
-@click.argument("request", required=False)
-@click.option(
-    "--from", "source", metavar="SOURCE", help="What to plan, written elsewhere; see `plan import`."
-)
-@plan_make.context_options
-@click.option("--cap", type=click.IntRange(min=1), help="How many rounds of audit the plan gets.")
-@json_option
-@click.pass_context
-def forge(
-    ctx: click.Context,
-    request: str | None,
-    source: str | None,
-    context: str | None,
-    issue: str | None,
-    cap: int | None,
-    as_json: bool,
-) -> None:
-    """Turn REQUEST into a plan: draft, audit, revise until nothing blocks
-
-    REQUEST is what you want, in your words; `-` reads it from standard input. The plan is a Markdown file
-    that you can edit; approve it when it says what you mean. What you give with `--context`, `--issue` or
-    `--from` is quoted in it.
-
-    \b
-    Examples:
-      planforge forge "Add rate limiting to the webhook"
-      planforge forge - < request.md
-      planforge forge "Rate limits" --context notes.md
-      planforge forge --from specs/001-rate-limits
-    """
-    from planforge.app.work import begin_forge
-
-    project = here()
-    text, given = plan_make.asked(project, request, source, context, issue)
-    ctx.exit(drive(project, begin_forge(project, text, cap=cap, context=given), as_json=as_json))
 
 
 @click.command()
@@ -101,36 +62,54 @@ def resume(ctx: click.Context, run: str | None, now: bool, as_json: bool) -> Non
 @click.option("--reason", required=True, help="Why, for the record.")
 @json_option
 def cancel(run: str, reason: str, as_json: bool) -> None:
-    """End the interrupted RUN for good
+    """End RUN for good, at once, also if it is driven in another terminal
 
-    What its agents left is kept under `refs/planforge/archive/`; what has landed stays landed. The plan
-    returns to review.
+    Whoever is at work for it is stopped. What its agents left is kept under `refs/planforge/archive/`; what
+    has landed stays landed. The plan returns to review; one that is a draft still is cancelled. The command
+    that drove the run says so and exits with 130.
+
+    \b
+    Example:
+      planforge cancel run-003 --reason "it goes the wrong way"
     """
-    from planforge.app import runs
+    from planforge.app import deciders, runs
 
     project = here()
-    ended = runs.cancel(project, run, reason=reason, actor=project.person)
+    actor = deciders.person_or_script(project, None)
+    ended = runs.cancel(project, run, reason=reason, actor=actor)
     show(ended, f"{ended.run}: {ended.reason}", as_json=as_json)
 
 
 def drive(project: Project, run: str, *, as_json: bool) -> int:
     """Drive a run in the foreground, show how it goes and how it ended."""
-    from planforge.app import report, runs
+    document, code = driven(project, run)
+    show(document, lambda: summary(document), as_json=as_json)
+    return code
+
+
+def driven(project: Project, run: str) -> tuple[Document, int]:
+    """Drive a run in the foreground and show how it goes; how it ended, and the exit code for that."""
+    from planforge.app import forges, report, runs
     from planforge.interfaces.cli.progress import shown
 
     talk(f"{run} in {project.root}")
-    with shown() as screen:
+    pace = forges.pace(project, run)
+    if pace.problem:
+        talk(f"! {pace.problem}")
+    with shown(pace.heartbeat, pace.progress) as screen:
         ended = runs.drive(project, run, screen, screen)
-    document = report.of_run(project, run)
-    show(document, lambda: summary(document), as_json=as_json)
-    return ended.exit_code
+    return report.of_run(project, run), ended.exit_code
 
 
 def summary(document: Document) -> str:
     """How a run ended, in a few lines, with the next command."""
     mark = "✓" if document.status == "done" else "✗"
     lines = [f"{mark} {document.run} {document.status}: {document.reason}"]
-    if document.flow == "forge" and not document.written:
+    if document.warning:
+        lines.append(f"warning: {document.warning}")
+    if document.flow == "forge" and document.cancelled:
+        lines.append('next: planforge forge "what you want"')
+    elif document.flow == "forge" and not document.written:
         lines.append("next: planforge doctor")
     elif document.flow == "forge":
         lines.append(f"plan: {document.path}")
