@@ -94,6 +94,18 @@ def _refusal(plan: PlanRow) -> RefusedByGate:
     return RefusedByGate(f"`{plan.plan}` is {plan.status}: there is nothing to forge", ways.get(plan.status))
 
 
+def audit(project: Project, name: str) -> str:
+    """Record one more round of audit of a plan as it is on disk, without any revision."""
+    plan = plans.row(project, name)
+    runs.require_free(project, plan.plan)
+    if not plan.path or plan.status not in ("DRAFT", "REVIEW"):
+        raise RefusedByGate(
+            f"`{plan.plan}` is {plan.status}: only a draft or a plan in review is audited",
+            f"see `planforge plan show {plan.plan}`",
+        )
+    return _resumed(project, plan, 1)
+
+
 def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
     """Record the run that audits a plan again; one that nobody has drafted yet is drafted."""
     drafted = bool(plan.object) or (project.root / plan.path).exists()
@@ -102,6 +114,7 @@ def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
     work.require_agents(project, work.ROLES_OF_FORGE)
     request = msgspec.structs.replace(
         work.forge_request(project, plan.plan, plan.title, _request_of(project, plan.plan), cap=cap),
+        task=plan.task,
         resumed=drafted,
         earlier=raised(project, plan.plan),
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.app import plans, runs
+from planforge.app import approvals, plans, runs
 from planforge.documents import phases as documents
 from planforge.documents.phases import Phase, PhaseKind, signature
 from planforge.documents.plan import content_hash, declared_parallel, parse_plan_id
@@ -27,7 +27,7 @@ from planforge.kernel.objects import address, write_atomically
 from planforge.rules import selection
 from planforge.rules.badges import Badge
 from planforge.rules.selection import MET, Candidate, Signed
-from planforge.workflows.phase import planned
+from planforge.workflows.phase import GATE, planned
 from planforge.workspace import landing, merging
 
 if TYPE_CHECKING:
@@ -223,22 +223,27 @@ def view(project: Project, name: str) -> PhasesView:
         badge=plans.badge_of(plans.steps(project, plan.plan)),
         phases=shown,
         edited=_edited(project, plan),
-        next=tuple(_next(plan, shown, outdated)),
+        next=tuple(_next(plan, shown, outdated=outdated, approved=_approved(project, plan.plan, content))),
     )
 
 
-def _next(plan: PlanRow, shown: Sequence[PhaseView], outdated: bool) -> list[str]:
+def _approved(project: Project, plan: str, content: str) -> bool:
+    """Whether a run may begin with the plan as it is now."""
+    return approvals.holding(project, plan, GATE, content) is not None
+
+
+def _next(plan: PlanRow, shown: Sequence[PhaseView], *, outdated: bool, approved: bool) -> list[str]:
     if outdated:
         again = REGENERATE.format(plan=plan.plan)
         return [f"{again} --keep-done", again]
     if all(phase.status in MET for phase in shown) and plan.status == "DONE":
         return [f"planforge plan land {plan.plan}"]
+    if not approved:
+        return [f"planforge plan approve {plan.plan}"]
     failed = [phase.id for phase in shown if phase.status == "failed"]
-    if failed and plan.status == "IMPLEMENTING":
+    if failed:
         return [f"planforge plan {verb} {plan.plan} {failed[0]}" for verb in ("retry", "skip")]
-    if plan.status in ("APPROVED", "IMPLEMENTING"):
-        return [f"planforge plan run {plan.plan}"]
-    return [f"planforge plan approve {plan.plan}"]
+    return [f"planforge plan run {plan.plan}"]
 
 
 def _phases(project: Project, plan: PlanRow, made: PhasesGenerated) -> tuple[PhaseView, ...]:

@@ -8,7 +8,7 @@ import pytest
 
 from calls import Command, caller
 from rehearsals import Rehearsal, copied
-from texts import CLEAN, Scene, forged, name_files, play, says, writes
+from texts import BLOCKED, CLEAN, Scene, forged, name_files, play, says, writes
 
 FILES = ("one/a.txt", "two/b.txt")
 
@@ -110,3 +110,26 @@ def test_a_plan_that_is_not_done_is_closed_by_an_override_alone(call: Command) -
     assert refused.code == 5
     assert "`plan-001` cannot be closed as done: it is APPROVED" in refused.err
     assert call("plan", "close", "1", "--reason", "enough", "--override").code == 0
+
+
+def test_a_plan_in_review_is_audited_once_more_and_not_revised(call: Command, at: Rehearsal) -> None:
+    path = next((at.root / "docs/plans").glob("plan-001-some*.md"))
+    play(at, ((("Role: auditor",), says(BLOCKED)),))
+    audited = call("plan", "audit", "1")
+    assert audited.code == 6
+    assert "### Review 2" in path.read_text()
+    play(at, ((("Role: auditor",), says(CLEAN)),))
+    assert call("plan", "audit", "plan-1").code == 0
+    assert "### Review 3" in path.read_text()
+    assert call("plan", "audit", "1", "--structural").code == 0
+    path.write_text(path.read_text().replace("## Risks", "## Dangers"))
+    assert call("plan", "audit", "1", "--structural").code == 1
+    assert call("plan", "audit", "1").code == 5
+    assert call("plan", "audit", "no-such-plan.md").code == 2
+
+
+def test_a_plan_that_is_approved_is_not_audited_again(call: Command) -> None:
+    call("plan", "approve", "1")
+    refused = call("plan", "audit", "1")
+    assert refused.code == 5
+    assert "`plan-001` is APPROVED" in refused.err
