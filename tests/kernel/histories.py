@@ -393,6 +393,10 @@ STORY: tuple[tuple[str, Event], ...] = (
     ),
     (
         "plan-001",
+        events.LessonDecided(plan="plan-001", decision="add", lesson="read-first", actor="A", reason="twice"),
+    ),
+    (
+        "plan-001",
         events.PlanRescoped(
             plan="plan-001",
             revision=2,

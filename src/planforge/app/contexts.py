@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from planforge.agents import standards, tiers
 from planforge.agents.roles import Library
-from planforge.app import evidence, plans
+from planforge.app import evidence, heeding, plans
 from planforge.documents import architecture
 from planforge.errors import InvalidInput, NotFound
 from planforge.kernel.effects import Access, DoneStep, GatherContext, Gathered, GatheredPart
@@ -125,6 +125,8 @@ def gather(project: Project, effect: GatherContext) -> Gathered:
         parts.append(_constraints(project))
     if role.architecture if effect.architecture is None else effect.architecture:
         parts.append(_architecture(listing, budgets))
+    if role.lessons and (learned := heeding.part(project, listing, effect)):
+        parts.append(learned)
     if role.overlay:
         parts.append(_part(OVERLAY, _overlay(project, listing, effect), budgets.overlay))
     return Gathered(

@@ -18,7 +18,7 @@ from planforge.agents.profiles import Profile, complete, problems
 from planforge.agents.tiers import TIERS, Overrides
 from planforge.errors import InvalidInput
 from planforge.kernel.events import Amounts
-from planforge.kernel.paths import normalise_all
+from planforge.kernel.paths import exact, normalise_all
 from planforge.rules import small
 from planforge.rules.pipelines import Pipeline
 from planforge.rules.protection import Protection, SizeSettings
@@ -144,6 +144,8 @@ class ContextSettings(_Section, frozen=True, kw_only=True):
     """What the repository's documents say about its architecture."""
     constraints: int = 2000
     """What every plan has to keep to, by the file that `forge.constraints` names."""
+    lessons: int = 600
+    """The lessons of the project that matter to the work."""
     overlay: int = 256
     """The files around the work, the checks, and how far the plan has come: about a kilobyte."""
     closure: int = 1500
@@ -154,6 +156,13 @@ class ContextSettings(_Section, frozen=True, kw_only=True):
     """The task, with the request, the plan or whatever else it is about."""
     documents: tuple[str, ...] = ("ARCHITECTURE.md", "docs/architecture.md", "docs/architecture/*.md")
     """Where documents about the architecture are: paths and globs."""
+
+
+class LessonSettings(_Section, frozen=True, kw_only=True):
+    """Where the project keeps what it has learned."""
+
+    file: str = "docs/lessons.md"
+    """The file, in the repository."""
 
 
 class LandSettings(_Section, frozen=True, kw_only=True):
@@ -232,6 +241,7 @@ class Settings(_Section, frozen=True, kw_only=True):
     forge: ForgeSettings = ForgeSettings()
     run: RunSettings = RunSettings()
     context: ContextSettings = ContextSettings()
+    lessons: LessonSettings = LessonSettings()
     budget: BudgetSettings = BudgetSettings()
     land: LandSettings = LandSettings()
     fix: FixSettings = FixSettings()
@@ -278,6 +288,7 @@ def parse(content: bytes) -> Settings:
     _require_tiers(settings.agents)
     _require_sense(settings.protect)
     _require_reasons(settings.scan)
+    _require_file(settings.lessons)
     return settings
 
 
@@ -322,7 +333,8 @@ def _numbers(settings: Settings) -> Iterator[tuple[str, float, float]]:
 
 
 def _of_context(context: ContextSettings) -> Iterator[tuple[str, float, float]]:
-    for name in ("role", "standards", "architecture", "constraints", "overlay", "closure", "summaries"):
+    names = ("role", "standards", "architecture", "constraints", "lessons", "overlay", "closure", "summaries")
+    for name in names:
         yield f"context.{name}", getattr(context, name), 0
     yield "context.task", context.task, 500
 
@@ -376,6 +388,13 @@ def _require_sense(protect: ProtectSettings) -> None:
                 f"`{FILE}` is not right: `protect.secrets.allow` needs a fingerprint and a reason",
                 "the fingerprint is in the reason why the attempt was refused: `planforge log`",
             )
+
+
+def _require_file(lessons: LessonSettings) -> None:
+    try:
+        exact(lessons.file)
+    except InvalidInput as error:
+        raise InvalidInput(f"`{FILE}` is not right: `lessons.file`: {error.message}", error.hint) from error
 
 
 def _require_reasons(scan: ScanSettings) -> None:

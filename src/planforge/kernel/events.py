@@ -378,6 +378,22 @@ class PlanMoved(Event, frozen=True, kw_only=True):
     """It was closed although no evidence says that it is done."""
 
 
+# Lessons
+
+
+class LessonDecided(Event, frozen=True, kw_only=True):
+    """A person said what becomes of what a plan has taught."""
+
+    plan: str
+    """The plan, or the task."""
+    decision: Literal["update", "add", "none"]
+    """A lesson that there was is updated, one that nobody had is added, or none is needed."""
+    lesson: str
+    """The lesson's name in the file; empty if none is needed."""
+    actor: str
+    reason: str = ""
+
+
 # Questions to people
 
 
@@ -867,7 +883,7 @@ class ContextPart(msgspec.Struct, frozen=True, kw_only=True):
     """One part of what an agent was told."""
 
     name: str
-    """role, standards, architecture, overlay, closure, summaries or task."""
+    """role, standards, architecture, lessons, overlay, closure, summaries or task."""
     tokens: int
     """How many it has, by our guess."""
     left_out: str = ""
@@ -1072,6 +1088,7 @@ AnyEvent = (
     | PlanPaused
     | PlanEnded
     | PlanMoved
+    | LessonDecided
     | StepStarted
     | PatchProposed
     | AttemptInspected

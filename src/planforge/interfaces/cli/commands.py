@@ -32,6 +32,7 @@ COMMANDS = {
     "init": ("planforge.interfaces.cli.work", "Make this repository ready"),
     "land": ("planforge.interfaces.cli.land", "Land finished plans on your branch"),
     "lease": ("planforge.interfaces.cli.lease", "List and release file leases"),
+    "lesson": ("planforge.interfaces.cli.lesson", "Keep what was learned, and look at it"),
     "log": ("planforge.interfaces.cli.look", "Show what happened"),
     "pipeline": ("planforge.interfaces.cli.pipeline", "List, show, check and run pipelines"),
     "plan": ("planforge.interfaces.cli.plan", "Make, list, show, approve, run, cancel and close plans"),

@@ -166,6 +166,19 @@ def _(event: events.PlanMoved) -> str:
     return f"{event.status} by {event.actor}: {first_line(event.reason, 160)}"
 
 
+LESSONS = {
+    "update": "lesson {lesson} is updated",
+    "add": "lesson {lesson} is new",
+    "none": "no lesson needed",
+}
+
+
+@said.register(events.LessonDecided)
+def _(event: events.LessonDecided) -> str:
+    why = f": {first_line(event.reason, 160)}" if event.reason else ""
+    return f"{LESSONS[event.decision].format(lesson=event.lesson)}, says {event.actor}{why}"
+
+
 @said.register(events.StepStarted)
 def _(event: events.StepStarted) -> str:
     place = f" at {event.base[:12]}" if event.base else f", by {event.holder}" if event.holder else ""
