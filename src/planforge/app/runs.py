@@ -124,12 +124,38 @@ def drive(project: Project, run: str, observer: Observer, audience: Audience | N
             with _alone_at_it(project, run):
                 return asyncio.run(_drive(project, run, audience))
         except KeyboardInterrupt:
-            raise Interrupted(
-                f"`{run}` was stopped; nothing is lost", f"run `planforge resume {run}`"
-            ) from None
+            raise _interrupted(run) from None
         finally:
             project.ledger.listeners.remove(observer)
             signal.signal(signal.SIGTERM, before)
+
+
+def drive_beside(
+    project: Project, run: str, begun: Callable[[Callable[[], None]], None], audience: Audience | None = None
+) -> Ended:
+    """The same in another thread than the first, for which no signal is meant; `begun` gets what stops it."""
+    import asyncio
+
+    async def stoppable() -> Ended:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        cancel = task.cancel
+
+        def stop() -> None:
+            loop.call_soon_threadsafe(cancel)
+
+        begun(stop)
+        return await _drive(project, run, audience)
+
+    with held(project.lock(run), f"`{run}`"), _alone_at_it(project, run):
+        try:
+            return asyncio.run(stoppable())
+        except asyncio.CancelledError:
+            raise _interrupted(run) from None
+
+
+def _interrupted(run: str) -> Interrupted:
+    return Interrupted(f"`{run}` was stopped; nothing is lost", f"run `planforge resume {run}`")
 
 
 def _alone_at_it(project: Project, run: str) -> AbstractContextManager[None]:
@@ -203,6 +229,8 @@ def _way_on(started: RunStarted) -> str:
     again = "forge it again"
     if started.subject.startswith("refs/"):
         again = "`planforge land` again: what has landed is kept"
+    elif started.flow == "chat":
+        again = "say it again"
     elif started.flow == "pipeline":
         again = f"`planforge task resume {started.subject}`: what there is of it is kept"
     elif started.flow != "forge":
@@ -213,6 +241,7 @@ def _way_on(started: RunStarted) -> str:
 
 def judge(run: str, result: Result) -> Ended:
     """What a flow's result means for the person who started it."""
+    from planforge.workflows.chat import ChatResult
     from planforge.workflows.course import PipelineResult
     from planforge.workflows.demo import DemoResult
     from planforge.workflows.forge import ForgeResult
@@ -234,6 +263,9 @@ def judge(run: str, result: Result) -> Ended:
             return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
         case UpdateResult(reason=reason):
             return Ended(run=run, succeeded=True, reason=reason, exit_code=0)
+        case ChatResult(problem=problem, done=done):
+            reason = problem or (f"answered, with {len(done)} actions" if done else "answered")
+            return Ended(run=run, succeeded=not problem, reason=reason, exit_code=1 if problem else 0)
         case DemoResult(ran=PlanRunResult() as ran):
             return judge(run, ran)
         case DemoResult():

@@ -39,10 +39,11 @@ def status(*, as_json: bool) -> Iterator[str]:
     from planforge.app.overview import overview
 
     found = overview(here())
-    yield as_document(found) if as_json else _overview(found)
+    yield as_document(found) if as_json else page(found)
 
 
-def _overview(found: Overview) -> str:
+def page(found: Overview) -> str:
+    """The state of the project on one screen."""
     parts = [f"{found.root}  ({found.events} events)"]
     runs = [(run.run, run.flow, run.subject, _status(run), run.reason) for run in found.runs]
     if runs:

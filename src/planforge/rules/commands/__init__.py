@@ -11,6 +11,7 @@ that lets people type (the terminal now, web and chat services later) reads the 
 does what a command says.
 """
 
+from planforge.rules.commands import shapes
 from planforge.rules.commands.actions import Asked, Malformed, asked
 from planforge.rules.commands.grammar import Misused, NoCommand, looks_like_a_plan, parse, written
 from planforge.rules.commands.shapes import TABLE, Command, Row, usage
@@ -26,6 +27,7 @@ __all__ = [
     "asked",
     "looks_like_a_plan",
     "parse",
+    "shapes",
     "usage",
     "written",
 ]
