@@ -196,6 +196,7 @@ class Terminal:
         self.shown = ""
 
     def type(self, text: str) -> None:
+        time.sleep(0.3)  # a signal before Python waits for keys is noticed with the next key
         os.write(self.master, text.encode())
 
     def until(self, words: str, seconds: float = 20) -> None:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -70,6 +72,9 @@ class _Chat:
         self._as_json = as_json
         self._attended = sys.stdin.isatty() and sys.stdout.isatty()
         self._prompting = False
+        self._waiting = False
+        """Whether a signal may break in: nothing is half done then."""
+        self._signalled = False
         self._printing = threading.RLock()
         self._said: list[Said] = []
         self._code = 0
@@ -79,7 +84,7 @@ class _Chat:
 
     def held(self) -> int:
         """Take one line after the other; the exit code is that of the worst reply of a pipe."""
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        before = {each: signal.signal(each, self._signal) for each in (signal.SIGINT, signal.SIGTERM)}
         over = threading.Event()
         heart = threading.Thread(target=self._beat, args=(over,), daemon=True)
         self._project.ledger.listeners.append(self._happened)
@@ -94,7 +99,27 @@ class _Chat:
         finally:
             over.set()
             self._project.ledger.listeners.remove(self._happened)
-            signal.signal(signal.SIGTERM, before)
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    # Signals
+
+    def _signal(self, *_: object) -> None:
+        self._signalled = True
+        if self._waiting:
+            self._waiting = False
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def _breakable(self) -> Iterator[None]:
+        """Wait for something, unless somebody has asked for an end meanwhile."""
+        self._waiting = True
+        try:
+            if self._signalled:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._waiting = self._signalled = False
 
     # Lines
 
@@ -118,11 +143,13 @@ class _Chat:
 
     def _read(self) -> str | None:
         if not self._attended:
-            line = sys.stdin.readline()
+            with self._breakable():
+                line = sys.stdin.readline()
             return line if line else None
         self._prompting = True
         try:
-            return input(PROMPT)
+            with self._breakable():
+                return input(PROMPT)
         except EOFError:
             click.echo(err=True)
             return None
@@ -155,8 +182,9 @@ class _Chat:
             run = talking.begin(self._project, text, tuple(self._said), self._speaker)
             work = background.start(self._project, run, audience=self._screen)
             try:
-                while not work.wait(GLANCE):
-                    pass
+                with self._breakable():
+                    while not work.wait(GLANCE):
+                        pass
             except KeyboardInterrupt:
                 background.stop([work])
                 if work.ended is None:
@@ -213,8 +241,9 @@ class _Chat:
         from planforge.app import background
 
         while not self._attended and (works := background.under_way(self._project)):
-            while not all(work.wait(GLANCE) for work in works):
-                pass
+            with self._breakable():
+                while not all(work.wait(GLANCE) for work in works):
+                    pass
         self._stop_all()
 
     # Showing
