@@ -260,9 +260,9 @@ class _Chat:
 
     def _text(self, reply: Reply) -> str:
         from planforge.app.overview import Overview
-        from planforge.interfaces.cli import views
+        from planforge.interfaces.cli.screen import page
 
-        return views.page(reply.data) if isinstance(reply.data, Overview) else reply.text
+        return page(reply.data) if isinstance(reply.data, Overview) else reply.text
 
     def _talk(self, text: str) -> None:
         self._print(visible(text), sys.stderr)
