@@ -17,8 +17,6 @@ from planforge.app.runs import RunRow
 from planforge.app.tasks import TaskRow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from planforge.app.project import Project
 
 SHOWN_RUNS = 10
@@ -96,9 +94,10 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 def overview(project: Project) -> Overview:
     """The state of `project` as the ledger has it."""
     every = runs.rows(project)
-    ended = [run for run in every if not run.unfinished]
-    shown = [run for run in every if run.unfinished or run in ended[-SHOWN_RUNS:]]
-    by_plan, by_run = _costs(project, "plan"), _costs(project, "run")
+    ended = [run.run for run in every if not run.unfinished]
+    last = set(ended[-SHOWN_RUNS:])
+    shown = [run for run in every if run.unfinished or run.run in last]
+    by_plan = _costs(project, "plan:", "plan;")
     listed = tuple(
         PlanStatus(
             plan=row, steps=plans.steps(project, row.plan), cost=by_plan.get(f"plan:{row.plan}", Cost())
@@ -115,13 +114,9 @@ def overview(project: Project) -> Overview:
         next=tuple(_next(project, every, [item.plan for item in listed])),
         questions=asked,
         tasks=current,
-        running=tuple(
-            _running(project, run, by_run.get(f"run:{run.run}", Cost()))
-            for run in every
-            if run.status == "running"
-        ),
+        running=tuple(_running(project, run) for run in every if run.status == "running"),
         waiting=_waiting(project, every, listed, asked, current),
-        cost=_together(by_run.values()),
+        cost=_in_all(project),
         now=project.ledger.now().isoformat(timespec="seconds"),
     )
 
@@ -129,7 +124,7 @@ def overview(project: Project) -> Overview:
 # What goes on
 
 
-def _running(project: Project, run: RunRow, cost: Cost) -> Running:
+def _running(project: Project, run: RunRow) -> Running:
     steps = "SELECT step FROM steps WHERE plan = ? AND status = 'in-progress' AND revision = "
     newest = "(SELECT max(revision) FROM revisions WHERE plan = ?) ORDER BY ordinal"
     under_way = project.ledger.query(f"{steps}{newest}", run.subject, run.subject)
@@ -150,7 +145,7 @@ def _running(project: Project, run: RunRow, cost: Cost) -> Running:
         since=run.started_at,
         steps=tuple(step for (step,) in under_way),
         roles=tuple(dict.fromkeys(roles)),
-        cost=cost,
+        cost=_costs(project, f"run:{run.run}", f"run:{run.run}/").get(f"run:{run.run}", Cost()),
     )
 
 
@@ -252,30 +247,26 @@ def _command(plan: PlanRow, unlanded: set[str]) -> str:
 # What it has cost
 
 
-def _costs(project: Project, sort: str) -> dict[str, Cost]:
-    """What every scope of one sort has spent."""
-    columns = "SELECT scope, kind, spent, unknown FROM budgets WHERE scope > ? AND scope < ?"
+def _costs(project: Project, first: str, end: str) -> dict[str, Cost]:
+    """What the scopes from one name on, and before another, have spent."""
+    columns = "SELECT scope, kind, spent, unknown FROM budgets WHERE scope >= ? AND scope < ?"
     found: dict[str, dict[str, tuple[int, int]]] = {}
-    for scope, kind, spent, unknown in project.ledger.query(columns, f"{sort}:", f"{sort};"):
+    for scope, kind, spent, unknown in project.ledger.query(columns, first, end):
         found.setdefault(scope, {})[kind] = (spent, unknown)
     return {scope: _cost(kinds) for scope, kinds in found.items()}
+
+
+def _in_all(project: Project) -> Cost:
+    """What all runs have cost, added up where they are kept: there may be thousands of them."""
+    columns = "SELECT kind, total(spent), total(unknown) FROM budgets"
+    found = project.ledger.query(f"{columns} WHERE scope >= 'run:' AND scope < 'run;' GROUP BY kind")
+    return _cost({kind: (int(spent), int(unknown)) for kind, spent, unknown in found})
 
 
 def _cost(kinds: dict[str, tuple[int, int]]) -> Cost:
     tokens, money = kinds.get("tokens", (0, 0)), kinds.get("money", (0, 0))
     # An agent that costs nothing says so; one that says nothing may have cost anything.
     return Cost(tokens=tokens[0] or None, money=money[0] or None, unknown=tokens[1] + money[1])
-
-
-def _together(costs: Iterable[Cost]) -> Cost:
-    every = list(costs)
-    tokens = [cost.tokens for cost in every if cost.tokens is not None]
-    money = [cost.money for cost in every if cost.money is not None]
-    return Cost(
-        tokens=sum(tokens) if tokens else None,
-        money=sum(money) if money else None,
-        unknown=sum(cost.unknown for cost in every),
-    )
 
 
 # What to type

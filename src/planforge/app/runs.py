@@ -264,7 +264,9 @@ def judge(run: str, result: Result) -> Ended:
         case UpdateResult(reason=reason):
             return Ended(run=run, succeeded=True, reason=reason, exit_code=0)
         case ChatResult(problem=problem, done=done):
-            reason = problem or (f"answered, with {len(done)} actions" if done else "answered")
+            reason = problem or (
+                f"answered, with {len(done)} action{'s'[len(done) == 1 :]}" if done else "answered"
+            )
             return Ended(run=run, succeeded=not problem, reason=reason, exit_code=1 if problem else 0)
         case DemoResult(ran=PlanRunResult() as ran):
             return judge(run, ran)

@@ -255,14 +255,15 @@ class _Chat:
         if self._as_json:
             self._print(msgspec.json.encode(reply).decode(), sys.stdout)
             return
-        lines = [*self._text(reply).split("\n"), *(f"next: {command}" for command in reply.next)]
-        self._print("\n".join(visible(line) for line in lines), sys.stdout)
+        self._print("\n".join(visible(line) for line in self._text(reply).split("\n")), sys.stdout)
 
     def _text(self, reply: Reply) -> str:
         from planforge.app.overview import Overview
         from planforge.interfaces.cli.screen import page
 
-        return page(reply.data) if isinstance(reply.data, Overview) else reply.text
+        if isinstance(reply.data, Overview):
+            return page(reply.data)  # which says itself what to type next
+        return "\n".join([reply.text, *(f"next: {command}" for command in reply.next)])
 
     def _talk(self, text: str) -> None:
         self._print(visible(text), sys.stderr)
