@@ -23,6 +23,8 @@ from calls import Command, caller
 from planforge.app import plans, runs
 from planforge.app.project import Project
 from planforge.kernel.events import PlanApproved
+from planforge.rules.commands import TABLE
+from planforge.rules.commands.actions import FORMS
 from programs import environment, planforge
 from rehearsals import Rehearsal, copied
 from texts import CLEAN, PLAN, Scene, forged, play, says
@@ -252,3 +254,12 @@ def test_at_a_terminal_leaving_stops_what_goes_on_and_a_second_interrupt_leaves(
     terminal.until("Ctrl-C again leaves")
     terminal.type("\x03")
     assert terminal.process.wait(20) == 130
+
+
+def test_the_page_about_the_chat_names_every_command_and_every_action() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "chat.md").read_text()
+    for row in TABLE:
+        words = row.usage.replace("|", "\\|")
+        assert f"| `{words}` | {row.meaning}{' *' if row.person else ''} |" in page
+    for form in FORMS:
+        assert f"- `{form}`" in page
