@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from planforge.documents.plan import content_hash
 from planforge.errors import AgentFailed, CannotPerform, LeaseLost
 from planforge.kernel import effects
@@ -67,6 +69,8 @@ class World:
         self.reads = 0
         self.approved: set[str] = set()
         self.landed: tuple[effects.LandedStep, ...] = ()
+        self.phases = effects.KnownPhases(statuses={})
+        """How far phases had come before the run."""
         self.tip = BASE
         self.moves: list[str] = []
         """Where somebody else moves the branch, one move for each landing that is tried."""
@@ -156,6 +160,12 @@ class World:
     def on_ReadProgress(self, effect: effects.ReadProgress) -> object:  # noqa: N802
         del effect
         return effects.Progress(landed=self.landed)
+
+    def on_ReadPhases(self, effect: effects.ReadPhases) -> object:  # noqa: N802
+        return msgspec.structs.replace(self.phases, parallel=effect.parallel, max_files=effect.max_files)
+
+    def on_ShowPhases(self, effect: effects.ShowPhases) -> None:  # noqa: N802
+        """Nothing to answer."""
 
     def on_OpenWorktree(self, effect: effects.OpenWorktree) -> object:  # noqa: N802
         return effects.Checkout(commit=effect.commit, tree=f"tree of {effect.commit}")

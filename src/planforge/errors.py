@@ -14,6 +14,7 @@ Everything Planforge can say no with, and the exit code each no has.
     │   └── AgentUnauthenticated          it wants its person to log in
     ├── RefusedByGate                  5  a gate is closed: no approval, or it was voided
     │   ├── StepBlocked                   the step waits for something, each thing named
+    │   ├── PhasesStale                   the plan is another than its phases were made from
     │   ├── StaleView                     a decision twice, too late, or about what is not there any more
     │   ├── StaleFence                    the lease of a change is not, or no longer, its holder's
     │   └── Unleased                      a change to a path that no lease of its holder covers
@@ -115,6 +116,10 @@ class RefusedByGate(PlanforgeError):
 
 class StepBlocked(RefusedByGate):
     """The step cannot start yet."""
+
+
+class PhasesStale(RefusedByGate):
+    """The plan has changed since its phases were made."""
 
 
 class StaleView(RefusedByGate):

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from planforge.app import background, plans, replays, runs
-from planforge.app.language import Reply, Speaker, elsewhere, endings, perform, talking
+from planforge.app.language import Reply, Speaker, endings, perform, talking
 from planforge.app.language import doing as doing_module
 from planforge.app.language.replies import in_our_words
 from planforge.app.project import Project
-from planforge.errors import InvalidInput, NotFound, RefusedByGate
+from planforge.errors import InvalidInput, RefusedByGate
 from planforge.kernel.driver import Call
 from planforge.kernel.events import (
     BudgetReconciled,
@@ -72,16 +72,8 @@ def test_every_command_is_done_by_something() -> None:
     assert set(doing_module.DOING) == {row.command for row in shapes.TABLE}
 
 
-def test_what_others_bring_is_looked_up_in_one_table_and_refused_kindly_where_it_is_not_there() -> None:
-    for kind in elsewhere.PLACES:
-        if elsewhere.find(kind) is None:
-            with pytest.raises(NotFound, match="cannot be done") as refused:
-                elsewhere.function(kind)
-            assert refused.value.hint
-
-
 def test_plans_are_listed_and_shown_with_what_to_type_next(project: Project) -> None:
-    assert typed(project, "!plan list").text == "plan-001 [REVIEW] Some texts"
+    assert typed(project, "!plan list").text == "plan-001 [REVIEW] Some texts (ws-001)"
     assert typed(project, "!plan list done").text == "no plan is DONE"
     shown = typed(project, "!plan show 1")
     assert "The project has a few texts more than before." in shown.text

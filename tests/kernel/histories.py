@@ -286,6 +286,19 @@ STORY: tuple[tuple[str, Event], ...] = (
         events.ApprovalUsed(plan="plan-001", gate="plan", content="3" * 64, run="run-002"),
     ),
     (
+        "plan-001",
+        events.PhasesGenerated(
+            plan="plan-001",
+            content="3" * 64,
+            parallel=True,
+            max_files=5,
+            steps=(PHASE_1, PHASE_2, PHASE_3),
+            signatures={"phase-1": "5165"},
+            kept=(events.KeptStep(step="phase-1", was="phase-1", status="done", commit="c0de"),),
+            actor="ada",
+        ),
+    ),
+    (
         "run-002",
         PlanStarted(
             plan="plan-001",
@@ -312,6 +325,20 @@ STORY: tuple[tuple[str, Event], ...] = (
         ),
     ),
     ("run-002", events.VerifyFailed(plan="plan-001", step="phase-2", attempt=1, evidence=FAILED)),
+    ("run-002", events.StepRetried(plan="plan-001", step="phase-2", problem="it failed", changed=("b.py",))),
+    ("plan-001", events.StepSkipped(plan="plan-001", step="phase-3", actor="ada", reason="not needed")),
+    (
+        "run-002",
+        events.PlanPaused(
+            plan="plan-001",
+            run="run-002",
+            reason="phase-2: it failed",
+            failed=("phase-2",),
+            left=("phase-2",),
+            branch="plan/plan-001",
+            commit="c0de",
+        ),
+    ),
     (
         "run-002",
         events.AttemptRejected(plan="plan-001", step="phase-2", attempt=1, reason="1 of 7 tests fails"),
@@ -433,6 +460,10 @@ STORY: tuple[tuple[str, Event], ...] = (
         events.QuestionAnswered(
             number=1, run="run-002", hash="8" * 64, answer="ask again", actor="A <a@b.c>", reason="ja, bitte"
         ),
+    ),
+    (
+        "run-002/requests",
+        events.CancelRequested(run="run-002", actor="A <a@b.c>", reason="zu langsam", with_plan=True),
     ),
     (
         "plan-001",
@@ -565,6 +596,17 @@ STORY: tuple[tuple[str, Event], ...] = (
     (
         "run-003",
         events.CheckoutUpdated(branch="main", place="/srv/project", was="ba5e", now="1a4d", files=2),
+    ),
+    (
+        "plan-001",
+        events.PullRequestOpened(
+            plan="plan-001",
+            url="https://example.org/pull/1",
+            branch="planforge/plan-001",
+            commit="c0de",
+            actor="A",
+            base="main",
+        ),
     ),
 )
 """A plan that is forged, approved, carried out with one retry, and stopped by its audit."""

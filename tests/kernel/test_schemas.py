@@ -68,7 +68,13 @@ class Validator:
     def _required(self, wanted: list[str], value: Any, at: str, own: dict[str, Any]) -> list[str]:
         return [f"{at}: no {name}" for name in wanted if isinstance(value, dict) and name not in value]
 
-    def _additionalProperties(self, wanted: bool, value: Any, at: str, own: dict[str, Any]) -> list[str]:  # noqa: N802
+    def _additionalProperties(  # noqa: N802
+        self, wanted: bool | dict[str, Any], value: Any, at: str, own: dict[str, Any]
+    ) -> list[str]:
+        if isinstance(wanted, dict):
+            assert "properties" not in own
+            held = value.items() if isinstance(value, dict) else ()
+            return [problem for name, item in held for problem in self.problems(item, wanted, f"{at}/{name}")]
         assert wanted is False
         return [f"{at}: unexpected {name}" for name in dict(value) if name not in own["properties"]]
 

@@ -84,18 +84,51 @@ def take(project: Project, plan: str, gate: str, content: str, run: str) -> Appr
         if (mine := used.get((run, content))) is not None:  # it asks again, after a crash
             taken.append(Approval(actor=mine.actor, content=content))
             return []
-        if found is None or found.content != content:
+        _require_alone(project, plan, run)
+        before = _begun(project, plan, content, used)
+        if found is not None and found.content == content:
+            statuses.require_event(project, plan, "run")
+            continues = ""
+        elif before is not None:
+            (continues, _), found = before
+        else:
             raise RefusedByGate(
                 f"`{plan}` is not approved as it is now ({content[:12]})",
                 f"read it, then run `planforge plan approve {plan}`",
             )
-        statuses.require_event(project, plan, "run")
         taken.append(Approval(actor=found.actor, content=content))
-        event = ApprovalUsed(plan=plan, gate=gate, content=content, run=run, token=found.token)
+        event = ApprovalUsed(
+            plan=plan, gate=gate, content=content, run=run, token=found.token, continues=continues
+        )
         return [Write(plan, None, [event])]
 
     project.ledger.transact(decide)
     return taken[0]
+
+
+def holding(project: Project, plan: str, gate: str, content: str) -> Approval | None:
+    """The approval under which a run may begin: one not used yet, or that of the run that was stopped."""
+    left, used = _told(project, plan, gate)
+    before = _begun(project, plan, content, used)
+    found = left if left and left.content == content else before[1] if before else None
+    return Approval(actor=found.actor, content=content) if found else None
+
+
+def _begun(
+    project: Project, plan: str, content: str, used: dict[tuple[str, str], PlanApproved]
+) -> tuple[tuple[str, str], PlanApproved] | None:
+    """The newest use of a yes to this content, if the plan is stopped and somebody may go on under it."""
+    if plans.row(project, plan).status != "IMPLEMENTING" or not used:
+        return None
+    newest = list(used.items())[-1]
+    return newest if newest[0][1] == content else None
+
+
+def _require_alone(project: Project, plan: str, run: str) -> None:
+    """Refuse a second run of a plan, also one that was begun at the same moment."""
+    query = "SELECT run FROM runs WHERE subject = ? AND run IN unfinished AND run <> ?"
+    for (other,) in project.ledger.query(query, plan, run):
+        raise RefusedByGate(f"`{plan}` is being worked on by `{other}`", f"run `planforge resume {other}`")
 
 
 def unused(project: Project, plan: str, gate: str, content: str) -> Approval | None:
@@ -116,7 +149,11 @@ def _told(
     used: dict[tuple[str, str], PlanApproved] = {}
     known: set[str] = set()
     for event in _of(project, plan, gate):
-        if isinstance(event, ApprovalUsed):
+        if isinstance(event, ApprovalUsed) and event.continues:
+            before = used.get((event.continues, event.content))
+            if before and before.token == event.token:
+                used[event.run, event.content] = before
+        elif isinstance(event, ApprovalUsed):
             if left and (left.content, left.token) == (event.content, event.token):
                 used[event.run, event.content] = left
             left = None

@@ -22,6 +22,7 @@ from planforge.app import (
     handoffs,
     inspecting,
     lander,
+    phases,
     plans,
     questions,
     screening,
@@ -67,6 +68,8 @@ def performers(
         effects.ReadPlan: worker.read_plan,
         effects.WritePlan: worker.write_plan,
         effects.MarkPlan: worker.mark_plan,
+        effects.ReadPhases: worker.read_phases,
+        effects.ShowPhases: worker.show_phases,
         effects.WritePhases: worker.write_phases,
         effects.ReadProgress: worker.read_progress,
         effects.ReadDocument: worker.read_document,
@@ -163,6 +166,16 @@ class Worker:
         """Write the status line."""
         del call
         plans.mark(self._project, effect.plan, effect.status)
+
+    async def read_phases(self, effect: effects.ReadPhases, call: Call) -> effects.KnownPhases:
+        """Look up how far each phase has come."""
+        del call
+        return await asyncio.to_thread(phases.read, self._project, effect)
+
+    async def show_phases(self, effect: effects.ShowPhases, call: Call) -> None:
+        """Write the phases file as the ledger has them now."""
+        del call
+        phases.write(self._project, effect.plan)
 
     async def write_phases(self, effect: effects.WritePhases, call: Call) -> None:
         """Write the phases file beside the plan."""

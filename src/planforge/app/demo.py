@@ -70,6 +70,7 @@ def begin(directory: Path | None, *, pace: float, agent: str = "", live: bool = 
             leased=True,
             inspected=True,
             composed=True,
+            phased=True,
         )
 
     return project, runs.begin(project, "demo", created.plan, asked, created)

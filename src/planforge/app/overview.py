@@ -19,6 +19,9 @@ from planforge.app.tasks import TaskRow
 if TYPE_CHECKING:
     from planforge.app.project import Project
 
+FIX = "fix-"
+"""How the names of small changes begin that have no plan file."""
+
 SHOWN_RUNS = 10
 """How many ended runs the screen shows; the unfinished ones are all there."""
 
@@ -99,10 +102,7 @@ def overview(project: Project) -> Overview:
     shown = [run for run in every if run.unfinished or run.run in last]
     by_plan = _costs(project, "plan:", "plan;")
     listed = tuple(
-        PlanStatus(
-            plan=row, steps=plans.steps(project, row.plan), cost=by_plan.get(f"plan:{row.plan}", Cost())
-        )
-        for row in plans.rows(project)
+        _plan(project, row, by_plan.get(f"plan:{row.plan}", Cost())) for row in plans.rows(project)
     )
     asked = questions.waiting(project).questions
     current = tuple(task for task in tasks.rows(project) if task.status != "abandoned")
@@ -111,7 +111,7 @@ def overview(project: Project) -> Overview:
         events=project.ledger.head(),
         runs=tuple(shown),
         plans=listed,
-        next=tuple(_next(project, every, [item.plan for item in listed])),
+        next=tuple(_next(project, every, listed)),
         questions=asked,
         tasks=current,
         running=tuple(_running(project, run) for run in every if run.status == "running"),
@@ -119,6 +119,11 @@ def overview(project: Project) -> Overview:
         cost=_in_all(project),
         now=project.ledger.now().isoformat(timespec="seconds"),
     )
+
+
+def _plan(project: Project, row: PlanRow, cost: Cost) -> PlanStatus:
+    steps = plans.steps(project, row.plan)
+    return PlanStatus(plan=row, steps=steps, badge=plans.badge_of(steps) if steps else "", cost=cost)
 
 
 # What goes on
@@ -178,7 +183,7 @@ def _waiting(
     busy = {run.subject for run in every if run.unfinished}
     unlanded = {plan for (plan,) in project.ledger.query("SELECT plan FROM unlanded")}
     for item in listed:
-        if item.plan.plan not in busy and (command := _command(item.plan, unlanded)):
+        if item.plan.plan not in busy and (command := _command(item, unlanded)):
             found.append(
                 Waiting(
                     what="plan",
@@ -232,8 +237,13 @@ def _of_run(run: RunRow) -> Waiting:
     )
 
 
-def _command(plan: PlanRow, unlanded: set[str]) -> str:
+def _command(item: PlanStatus, unlanded: set[str]) -> str:
     """What to type about a plan that nobody is at; empty if it waits for nobody."""
+    plan = item.plan
+    if plan.plan.startswith(FIX) and plan.status in ("REVIEW", "APPROVED", "IMPLEMENTING"):
+        return _next_of_fix(item)
+    if plan.status == "DRAFT" and plan.object:
+        return f"planforge forge {plan.plan}"
     if plan.status == "DONE":
         return "planforge land" if plan.plan in unlanded else ""
     return {
@@ -272,7 +282,7 @@ def _cost(kinds: dict[str, tuple[int, int]]) -> Cost:
 # What to type
 
 
-def _next(project: Project, every: list[RunRow], listed: list[PlanRow]) -> list[str]:
+def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...]) -> list[str]:
     gates = project.ledger.query("SELECT number FROM raised_gates WHERE status = 'waiting' ORDER BY number")
     unlanded = {plan for (plan,) in project.ledger.query("SELECT plan FROM unlanded")}
     asked = project.ledger.query("SELECT number FROM questions WHERE status = 'waiting' ORDER BY number")
@@ -282,10 +292,15 @@ def _next(project: Project, every: list[RunRow], listed: list[PlanRow]) -> list[
     due = [run for run in waiting if not run.until or runs.is_due(project, run.until)]
     commands += [f"planforge resume {run.run}" for run in due]
     busy = {run.subject for run in every if run.unfinished}
-    for plan in listed:
+    for item in listed:
+        plan = item.plan
         if plan.plan in busy:
             continue
-        if plan.status == "REVIEW":
+        if plan.plan.startswith(FIX) and plan.status in ("REVIEW", "APPROVED", "IMPLEMENTING"):
+            commands.append(_next_of_fix(item))
+        elif plan.status == "DRAFT" and plan.object:
+            commands += [f"planforge forge {plan.plan}", f"planforge plan approve {plan.plan}"]
+        elif plan.status == "REVIEW":
             commands += [f"planforge plan show {plan.plan}", f"planforge plan approve {plan.plan}"]
         elif plan.status == "APPROVED":
             commands.append(f"planforge plan run {plan.plan}")
@@ -294,3 +309,11 @@ def _next(project: Project, every: list[RunRow], listed: list[PlanRow]) -> list[
     stuck = [task for task in tasks.rows(project) if task.stuck and task.task not in busy]
     commands += [f"planforge task show {task.task}" for task in stuck]
     return commands or ['planforge forge "what you want"']
+
+
+def _next_of_fix(item: PlanStatus) -> str:
+    """A fix that is not done: taken although it is not small, if it passed; otherwise done again."""
+    fix = item.plan.plan
+    if item.plan.status != "IMPLEMENTING" and all(step.status == "done" for step in item.steps):
+        return f"planforge fix --accept {fix} --reason TEXT"
+    return f"planforge fix --again {fix}"

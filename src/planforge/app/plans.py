@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.errors import NotFound
+from planforge.errors import InvalidDocument, NotFound
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
-    from planforge.documents.phases import Phase
+    from planforge.rules.badges import Judged
 
 
 class PlanRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +27,8 @@ class PlanRow(msgspec.Struct, frozen=True, kw_only=True):
     branch: str
     landed: str
     updated_at: str
+    task: str = ""
+    """The task behind it; none for a plan that is kept in the ledger alone."""
 
 
 class StepRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +44,13 @@ class StepRow(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class Listed(PlanRow, frozen=True, kw_only=True):
+    """The same with what its evidence adds up to."""
+
+    badge: str = ""
+    """pending, failed, skipped, audited or verified; empty if it has no steps yet."""
+
+
 class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     """Everything about one plan on one page."""
 
@@ -54,21 +63,73 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     content: str = ""
     """The hash of the plan as it is on disk now, which an approval is bound to."""
     steps: tuple[StepRow, ...]
+    badge: str = ""
 
 
-def rows(project: Project) -> list[PlanRow]:
-    """All plans, oldest first."""
-    return project.ledger.select(PlanRow, "plans ORDER BY length(plan), plan")
+def rows(project: Project, status: str = "") -> list[PlanRow]:
+    """All plans, oldest first, or those with a status."""
+    where = "plans WHERE ? IN ('', status) ORDER BY length(plan), plan"
+    return project.ledger.select(PlanRow, where, status.upper())
+
+
+def listed(project: Project, status: str = "") -> list[Listed]:
+    """All plans, oldest first, or those with a status; with their badges."""
+    found = []
+    for plan in rows(project, status):
+        known = steps(project, plan.plan)
+        badge = badge_of(known) if known else ""
+        found.append(Listed(**{name: getattr(plan, name) for name in plan.__struct_fields__}, badge=badge))
+    return found
+
+
+def badge_of(known: tuple[StepRow, ...]) -> str:
+    """What the evidence of a plan's steps adds up to, in a word."""
+    from planforge.rules.badges import badge
+
+    return badge([_judged(step) for step in known]).value
+
+
+def _judged(step: StepRow) -> Judged:
+    """A step with what is known of it: none is done without evidence, and none failed without a reason."""
+    from planforge.rules.badges import AUDIT, Judged, Shown
+
+    kind = AUDIT if step.kind == AUDIT else "test"
+    measured = step.status in ("done", "failed") and step.kind != "read"
+    evidence = (Shown(kind=kind, passed=step.status == "done"),) if measured else ()
+    return Judged(kind=step.kind, status=step.status, evidence=evidence)
 
 
 def row(project: Project, name: str) -> PlanRow:
-    """The plan that `name` means: `plan-007`, `plan-7` or `7`."""
-    from planforge.documents.plan import parse_plan_id
+    """The plan that `name` means: `plan-007`, `plan-7`, `7`, or the task behind it; or the fix, `fix-7`."""
+    from planforge.documents.plan import OWN_TASK, parse_name
 
-    plan = parse_plan_id(name)
+    if (found := of_task(project, name)) is not None:
+        return found
+    if OWN_TASK.fullmatch(name.strip()):
+        raise NotFound(f"no plan is for a task `{name}`", "see `planforge plan tasks`")
+    plan = parse_name(name)
     for found in project.ledger.select(PlanRow, "plans WHERE plan = ?", plan):
         return found
     raise NotFound(f"there is no `{plan}` here", "see `planforge plan list`")
+
+
+def named(project: Project, name: str) -> str:
+    """The id of the plan that `name` means, whether there is such a plan or not."""
+    from planforge.documents.plan import parse_name
+
+    found = of_task(project, name)
+    return found.plan if found else parse_name(name)
+
+
+def of_task(project: Project, name: str) -> PlanRow | None:
+    """The newest plan for the task that `name` means, such as `ws-007` or `ws-7`, if there is one."""
+    from planforge.documents.plan import task_id
+
+    task = task_id(name)
+    newest = "plans WHERE task = ? COLLATE NOCASE ORDER BY length(plan) DESC, plan DESC LIMIT 1"
+    for found in project.ledger.select(PlanRow, newest, task) if task else ():
+        return found
+    return None
 
 
 def steps(project: Project, plan: str) -> tuple[StepRow, ...]:
@@ -78,8 +139,21 @@ def steps(project: Project, plan: str) -> tuple[StepRow, ...]:
     return tuple(project.ledger.select(StepRow, where, plan, plan))
 
 
+def documents(project: Project) -> tuple[str, ...]:
+    """The files that Planforge writes about plans, by their paths in the repository."""
+    found = [(plan.path, phases_path(plan)) for plan in rows(project) if plan.path]
+    return tuple(path for paths in found for path in paths)
+
+
+def phases_path(plan: PlanRow) -> str:
+    """Where the phases of a plan are shown."""
+    return Path(plan.path).with_name(f"{plan.plan}-phases.md").as_posix()
+
+
 def text(project: Project, plan: PlanRow) -> str:
     """The plan file as it is on disk now."""
+    if not plan.path:
+        raise _without_file(plan)
     path = project.root / plan.path
     try:
         return path.read_bytes().decode()
@@ -99,13 +173,15 @@ def view(project: Project, name: str) -> PlanView:
     on_disk = text(project, plan)
     content = content_hash(on_disk)
     approval = approvals.unused(project, plan.plan, approvals.PLAN_GATE, content)
+    known = steps(project, plan.plan)
     return PlanView(
         plan=plan,
         text=on_disk,
         edited=bool(plan.content) and content != plan.content,
         approved_by=approval.actor if approval else "",
         content=content,
-        steps=steps(project, plan.plan),
+        steps=known,
+        badge=badge_of(known) if known else "",
     )
 
 
@@ -113,20 +189,18 @@ def recorded_text(project: Project, name: str) -> str:
     """The plan's text as Planforge last wrote it, whatever became of the file."""
     plan = row(project, name)
     if not plan.object:
-        raise _never_written(plan)
+        raise _never_written(plan) if plan.path else _without_file(plan)
     return project.ledger.objects.get(plan.object).decode()
+
+
+def _without_file(plan: PlanRow) -> NotFound:
+    return NotFound(
+        f"`{plan.plan}` has no plan file", f"what became of it: `planforge plan evidence {plan.plan}`"
+    )
 
 
 def _never_written(plan: PlanRow) -> NotFound:
     return NotFound(f"`{plan.plan}` has no text: no draft of it was finished", "run `planforge forge` again")
-
-
-def phases(project: Project, name: str, *, parallel: bool) -> tuple[Phase, ...]:
-    """What the plan would be split into."""
-    from planforge.documents.phases import decompose
-
-    plan = row(project, name)
-    return decompose(text(project, plan), max_files=project.settings.run.max_files, parallel=parallel)
 
 
 def mark(project: Project, plan: str, status: str) -> None:
@@ -137,9 +211,20 @@ def mark(project: Project, plan: str, status: str) -> None:
 
     found = row(project, plan)
     statuses.require_of(found, status)
+    if not found.path:
+        return
     path: Path = project.root / found.path
     if path.exists():
         before = text(project, found)
         after = with_status(before, PlanStatus(status))
         if after != before:
             write_atomically(path, after.encode())
+
+
+def mark_as_recorded(project: Project, plan: str) -> None:
+    """Have the file say the status that the ledger says, if there is a file in which it can be said."""
+    from contextlib import suppress
+
+    for found in project.ledger.select(PlanRow, "plans WHERE plan = ? AND path <> ''", plan):
+        with suppress(InvalidDocument, UnicodeDecodeError):  # somebody has made something else of it
+            mark(project, found.plan, found.status)

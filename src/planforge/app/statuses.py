@@ -12,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from planforge.errors import RefusedByGate
 from planforge.kernel import events
 from planforge.kernel.ledger import Write
+from planforge.rules.badges import Badge
 from planforge.rules.states.tables import PLAN
 
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 AUDIT = "audit"
 """The kind of step that makes a plan `AUDITING`."""
+
+CLOSE = "close"
 
 UNDER_WAY = ("IMPLEMENTING", "AUDITING")
 """The statuses of a plan that a run is at."""
@@ -71,6 +76,8 @@ def given_by(project: Project, event: Event) -> tuple[str, str] | None:
             return plan, "IMPLEMENTING"
         case events.StepStarted(plan=plan, step=step) if _kind(project, plan, step) == AUDIT:
             return plan, "AUDITING"
+        case events.PlanPaused(plan=plan):
+            return plan, "IMPLEMENTING"
         case events.PlanEnded(plan=plan, succeeded=succeeded):
             return plan, "DONE" if succeeded else "REVIEW"
         case events.StepReopened(plan=plan):
@@ -100,16 +107,25 @@ def left_open(project: Project, subject: str, run: str, reason: str) -> list[eve
     ]
 
 
-def cancelled_draft(project: Project, subject: str, *, actor: str, reason: str) -> list[Write]:
-    """What to write of a plan that is a draft still when its forge is cancelled."""
+def cancelled_with_run(
+    project: Project, subject: str, *, actor: str, reason: str, whatever: bool
+) -> list[Write]:
+    """
+    What to write of the plan that a run which is cancelled was about: nothing of it is left if it is a draft
+    still. `whatever` is any plan that can be cancelled.
+    """
     from planforge.app import plans
 
     found = project.ledger.select(plans.PlanRow, "plans WHERE plan = ? AND path <> ''", subject)
     return [
         Write(plan.plan, None, [_moved(plan, "cancel", actor, reason)])
         for plan in found
-        if plan.status == PLAN.initial
+        if plan.status == PLAN.initial or (whatever and _can_be_cancelled(plan))
     ]
+
+
+def _can_be_cancelled(plan: PlanRow) -> bool:
+    return any(row.event == "cancel" for row in PLAN.leaving(plan.status))
 
 
 def _moved(plan: PlanRow, event: str, actor: str, reason: str) -> events.PlanMoved:
@@ -120,15 +136,29 @@ def _moved(plan: PlanRow, event: str, actor: str, reason: str) -> events.PlanMov
 # What a person does
 
 
-def move(project: Project, name: str, event: str, *, actor: str, reason: str) -> PlanRow:
-    """Do to a plan what its table calls `event`, `close` or `cancel`; no run may be at it."""
-    from planforge.app import plans
+def move(
+    project: Project, name: str, event: str, *, actor: str, reason: str, override: bool = False
+) -> PlanRow:
+    """
+    Do to a plan what its table calls `event`, `close` or `cancel`; no run may be at it.
+
+    It is closed with evidence that it is done, or by `override`, which is on record then.
+    """
+    from planforge.app import plans, runs
 
     plan = plans.row(project, name).plan
 
     def decide() -> list[Write]:
-        _require_idle(project, plan)
-        return [Write(plan, None, [_moved(plans.row(project, plan), event, actor, reason)])]
+        runs.require_free(project, plan)
+        moved = _moved(plans.row(project, plan), event, actor, reason)
+        if event == CLOSE and (lacking := _lacking(project, plan)):
+            if not override:
+                raise RefusedByGate(
+                    f"`{plan}` cannot be closed as done: {lacking}",
+                    f"see `planforge plan phases {plan}`, or close it all the same with `--override`",
+                )
+            moved = msgspec.structs.replace(moved, override=True)
+        return [Write(plan, None, [moved])]
 
     project.ledger.transact(decide)
     found = plans.row(project, plan)
@@ -136,10 +166,12 @@ def move(project: Project, name: str, event: str, *, actor: str, reason: str) ->
     return found
 
 
-def _require_idle(project: Project, plan: str) -> None:
-    query = "SELECT run FROM runs WHERE subject = ? AND run IN unfinished ORDER BY length(run), run"
-    for (run,) in project.ledger.query(query, plan):
-        raise RefusedByGate(
-            f"`{plan}` is being worked on by `{run}`",
-            f"end that first: `planforge cancel {run} --reason TEXT`",
-        )
+def _lacking(project: Project, plan: str) -> str:
+    """What is missing of the evidence that a plan is done; empty if nothing is."""
+    from planforge.app import plans
+
+    row = plans.row(project, plan)
+    if row.status != "DONE":
+        return f"it is {row.status}"
+    badge = plans.badge_of(plans.steps(project, plan))
+    return "" if badge in (Badge.VERIFIED, Badge.AUDITED) else f"its evidence is {badge}"

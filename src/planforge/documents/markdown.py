@@ -18,6 +18,9 @@ from planforge.errors import InvalidDocument
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})(?P<info>.*)")
+ITEM_FENCE = re.compile(
+    r"[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)+(?P<fence>`{3,}|~{3,})(?P<info>.*)"
+)  # the first line of a list item
 SECTION = re.compile(r" {0,3}##(?:[ \t]+(?P<name>.*))?")
 CLOSING_MARKS = re.compile(r"(?:^|[ \t])#+$")
 RULE = re.compile(r" {0,3}(?:-[ \t]*){3,}")
@@ -78,7 +81,7 @@ def fenced_blocks(text: str) -> tuple[str, ...]:
 
 def _fence_after(fence: str, line: str) -> str:
     """The fence that is open after a line: a fence ends only with its own mark, as long or longer."""
-    found = FENCE.fullmatch(line)
+    found = FENCE.fullmatch(line) or (None if fence else ITEM_FENCE.fullmatch(line))
     if not found:
         return fence
     mark, info = found["fence"], found["info"]

@@ -419,6 +419,11 @@ class KnownPhases(msgspec.Struct, frozen=True, kw_only=True):
     """By step; what is done is on the plan's branch still."""
     problems: dict[str, str] = {}
     """Why those failed that did."""
+    changed: dict[str, tuple[str, ...]] = {}
+    """Which files of those that failed were changed since."""
+    parallel: bool = False
+    max_files: int = 5
+    """How the plan was cut into them."""
 
 
 class ReadPhases(Effect[KnownPhases], frozen=True, kw_only=True):

@@ -85,6 +85,16 @@ class RunParked(Event, frozen=True, kw_only=True):
     """From when on it can be taken up, if it waits for an agent's limit; empty if it waits for a person."""
 
 
+class CancelRequested(Event, frozen=True, kw_only=True):
+    """Somebody wants a run to end that another process drives; that process hears of it and ends it."""
+
+    run: str
+    actor: str
+    reason: str
+    with_plan: bool = False
+    """Whether the plan that the run is about is cancelled with it."""
+
+
 class RunEnded(Event, frozen=True, kw_only=True):
     """The flow returned, or failed for good."""
 
@@ -155,6 +165,10 @@ class PlanCreated(Event, frozen=True, kw_only=True):
     """What must hold when it is done."""
     steps: tuple[PlannedStep, ...] = ()
     risks: tuple[PlannedRisk, ...] = ()
+    task: str = ""
+    """The task that the plan is for; empty is the one that is the plan's own."""
+    description: str = ""
+    """How that task is described: the beginning of what was given with the request."""
 
 
 class PlanRescoped(Event, frozen=True, kw_only=True):
@@ -265,6 +279,8 @@ class PlanForged(Event, frozen=True, kw_only=True):
     reason: str
     clean: bool
     """Whether it ended because nothing blocks, and not for any other reason."""
+    warning: str = ""
+    """What is wrong with the form of the plan although nothing blocks."""
 
 
 class PlanApproved(Event, frozen=True, kw_only=True):
@@ -358,6 +374,8 @@ class PlanMoved(Event, frozen=True, kw_only=True):
     status: str
     actor: str
     reason: str
+    override: bool = False
+    """It was closed although no evidence says that it is done."""
 
 
 # Questions to people
@@ -616,6 +634,17 @@ class PlanHeldBack(Event, frozen=True, kw_only=True):
     reason: str
 
 
+class StepRetried(Event, frozen=True, kw_only=True):
+    """A step that had failed is tried again, on top of what was changed meanwhile."""
+
+    plan: str
+    step: str
+    problem: str
+    """Why it had failed."""
+    changed: tuple[str, ...] = ()
+    """Those of its files that were changed since; they are kept as they are."""
+
+
 class StepSkipped(Event, frozen=True, kw_only=True):
     """A person had a step left out; what depends on it need not wait for it."""
 
@@ -659,6 +688,18 @@ class ConflictsForeseen(Event, frozen=True, kw_only=True):
     branch: str
     onto: str
     conflicts: tuple[ForeseenConflict, ...]
+
+
+class PullRequestOpened(Event, frozen=True, kw_only=True):
+    """The person had a plan's branch pushed, and a pull request opened for it with its evidence."""
+
+    plan: str
+    url: str
+    branch: str
+    commit: str
+    actor: str
+    base: str = ""
+    """The branch that it is to be merged into."""
 
 
 class CheckoutUpdated(Event, frozen=True, kw_only=True):
@@ -1018,6 +1059,7 @@ AnyEvent = (
     | EffectCompleted
     | EffectFailed
     | RunParked
+    | CancelRequested
     | RunEnded
     | PlanCreated
     | PlanWritten
@@ -1039,6 +1081,7 @@ AnyEvent = (
     | PatchApplied
     | StepCompleted
     | StepFailed
+    | StepRetried
     | StepSkipped
     | PlanRescoped
     | RiskRaised
@@ -1072,6 +1115,7 @@ AnyEvent = (
     | LandingRestarted
     | ConflictsForeseen
     | CheckoutUpdated
+    | PullRequestOpened
     | ContextComposed
     | TierEscalated
     | SessionKept

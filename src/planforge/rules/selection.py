@@ -9,6 +9,7 @@ failed, then the first that is still to do.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from graphlib import TopologicalSorter
 
 import msgspec
 
@@ -30,8 +31,13 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(phases: Sequence[Candidate]) -> None:
-    """Refuse dependencies that are not there, and phases that wait for each other."""
+    """Refuse two phases of one name, dependencies that are not there, and phases that wait for each other."""
     known = {phase.id for phase in phases}
+    if len(known) < len(phases):
+        names = [phase.id for phase in phases]
+        raise InvalidInput(
+            f"there is more than one `{next(name for name in names if names.count(name) > 1)}`"
+        )
     for phase in phases:
         if missing := [name for name in phase.depends_on if name not in known]:
             raise InvalidInput(f"`{phase.id}` depends on `{missing[0]}`, which there is not")
@@ -73,7 +79,7 @@ def target(phases: Sequence[Candidate], name: str) -> Candidate:
 
 def named(phases: Sequence[Candidate], name: str) -> Candidate:
     """The phase of that name; `3` is `phase-3`."""
-    wanted = f"phase-{int(name)}" if name.isascii() and name.isdecimal() else name
+    wanted = f"phase-{name.lstrip('0')}" if name.isascii() and name.isdecimal() else name
     for phase in phases:
         if phase.id == wanted:
             return phase
@@ -148,3 +154,17 @@ def kept(before: Sequence[Signed], after: Sequence[Signed]) -> dict[str, str]:
 
 def _all_in(names: Collection[str], found: Mapping[str, str]) -> bool:
     return all(name in found for name in names)
+
+
+def most_urgent_first(phases: Sequence[Candidate]) -> tuple[str, ...]:
+    """
+    The phases in the order in which they should get a place: first whoever most phases in a row wait for.
+
+    Nobody knows what a phase will take, so each counts as one. Among equals the plan's order decides.
+    """
+    needs = {phase.id: phase.depends_on for phase in phases}
+    heights = dict.fromkeys(needs, 1)
+    for name in reversed([*TopologicalSorter(needs).static_order()]):
+        for before in needs.get(name, ()):
+            heights[before] = max(heights.get(before, 1), heights[name] + 1)
+    return tuple(sorted(needs, key=heights.__getitem__, reverse=True))

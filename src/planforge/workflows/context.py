@@ -23,11 +23,13 @@ from planforge.kernel.objects import address
 from planforge.kernel.tokens import CHARACTERS_PER_TOKEN, estimate
 
 ROLE, STANDARDS, ARCHITECTURE, OVERLAY = "role", "standards", "architecture", "overlay"
+CONSTRAINTS = "constraints"
 CLOSURE, SUMMARIES, TASK = "closure", "summaries", "task"
 
 TITLES = {
     ROLE: "Your role",
     STANDARDS: "Standards of the project",
+    CONSTRAINTS: "Constraints of the project",
     ARCHITECTURE: "Architecture of the project",
     OVERLAY: "The project around your work",
     CLOSURE: "What your work builds on",

@@ -15,6 +15,7 @@ from planforge.workflows.plan_run import GATE, PlanRunRequest, PlanRunResult, pl
 
 YES = "approve"
 ESCALATE_AFTER = 2
+FIXES = 1
 
 
 class MakeSample(Effect[Tip], frozen=True, kw_only=True):
@@ -37,6 +38,8 @@ class DemoRequest(msgspec.Struct, frozen=True, kw_only=True):
     """False is for runs that were recorded before there were leases."""
     composed: bool = False
     """False is for runs that were recorded before contexts were composed."""
+    phased: bool = False
+    """False is for runs that were recorded before phases were in the ledger."""
 
 
 class DemoResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +80,8 @@ async def demo(request: DemoRequest) -> DemoResult:
             inspected=request.inspected,
             composed=request.composed,
             escalate_after=ESCALATE_AFTER if request.composed else 0,
+            phased=request.phased,
+            fixes=FIXES if request.phased else 0,
         )
     )
     return DemoResult(forged=forged, ran=ran)

@@ -1,109 +1,79 @@
 """
-Carry out an approved plan: its phases in waves, each landing on the plan's branch as it passes.
+Carry out an approved plan: its phases as soon as they may, each landing on the plan's branch as it passes.
 
-The approval is used up at the start. Before each wave the plan is read again; one
-that was edited since stops the run, keeping what has landed.
+Which phases there are and how far each has come is in the ledger. A phase begins when all that
+it depends on is done or was left out. One that fails stops those that depend on it and no
+others; then the plan is stopped, not lost: the same approval holds for going on. Before each
+phase the plan is read again; one that was edited since begins nothing more, keeping what has
+landed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-import msgspec
-
-from planforge.documents import markdown
 from planforge.documents import plan as plans
-from planforge.documents.phases import Phase, PhaseKind, decompose, render_phases
+from planforge.documents.phases import Phase, PhaseKind, decompose
 from planforge.documents.plan import PlanStatus
 from planforge.errors import PerformerFailed
 from planforge.kernel.effects import (
-    Access,
-    AgentAnswer,
     CloseWorktree,
+    KnownPhases,
     MarkPlan,
     Note,
     OpenBranch,
     OpenWorktree,
+    ReadPhases,
     ReadPlan,
-    ReadProgress,
+    ShowPhases,
     TakeApproval,
     Together,
-    WritePhases,
 )
 from planforge.kernel.events import (
-    AuditRecorded,
     PlanEnded,
-    PlannedStep,
+    PlanPaused,
     PlanStarted,
     StepCompleted,
     StepFailed,
-    StepStarted,
+    StepRetried,
 )
-from planforge.rules.states.tables import PHASE
-from planforge.rules.verdicts import Verdict, parse_audit
-from planforge.workflows import asking, prompts
-from planforge.workflows.asking import UNUSABLE, Fault, Question, usable
-from planforge.workflows.context import Prompt, closure_of
-from planforge.workflows.forge import no_verdict, recorded
-from planforge.workflows.step import StepRequest, StepResult, implement
+from planforge.rules import selection
+from planforge.rules.selection import MET, ORDER, Candidate
+from planforge.workflows import auditing, earlier
+from planforge.workflows.context import closure_of
+from planforge.workflows.phase import (
+    EDITED,
+    GATE,
+    Known,
+    PlanRunRequest,
+    PlanRunResult,
+    branch_of,
+    notes_of,
+    planned,
+    read,
+    step_of,
+)
+from planforge.workflows.step import StepRequest, StepResult, implement, started
 
-GATE = "plan"
-EDITED = "it was edited after it was approved"
+__all__ = ["GATE", "ONE", "PlanRunRequest", "PlanRunResult", "branch_of", "plan_run"]
 
-
-class PlanRunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Which plan to carry out, from where, and how."""
-
-    plan: str
-    run: str
-    path: str
-    base: str
-    today: str
-    parallel: bool = False
-    jobs: int = 2
-    attempts: int = 3
-    max_files: int = 5
-    leased: bool = False
-    """Steps lease their files; False is for runs that were recorded before there were leases."""
-    handoffs: int = 0
-    inspected: bool = False
-    """Changes are looked at before they are run; False is for runs that were recorded before that."""
-    composed: bool = False
-    """Agents get a composed context; False is for runs that were recorded before that."""
-    escalate_after: int = 0
-
-
-class PlanRunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How the plan ended."""
-
-    plan: str
-    branch: str
-    commit: str
-    done: bool
-    reason: str
-    voided: bool
-    """It stopped because the approval no longer holds."""
-
-
-class _Known(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan's phases, and those that are done."""
-
-    phases: tuple[Phase, ...]
-    done: tuple[str, ...]
+ONE = "one"
+"""Whichever phase is next, and no other."""
 
 
 async def plan_run(request: PlanRunRequest) -> PlanRunResult:
-    """Take the approval, decompose the plan, run its phases."""
+    """Take the approval and run what is left of the plan, or what was asked for of that."""
+    if not request.phased:
+        return await earlier.plan_run(request)
     text = (await ReadPlan(plan=request.plan)).text
     content = plans.content_hash(text)
+    known = await ReadPhases(
+        plan=request.plan, content=content, parallel=request.parallel, max_files=request.max_files
+    )
     await TakeApproval(plan=request.plan, gate=GATE, content=content)
-    phases = decompose(text, max_files=request.max_files, parallel=request.parallel)
+    phases = decompose(text, max_files=known.max_files, parallel=known.parallel)
     branch = branch_of(request.plan)
     tip = (await OpenBranch(branch=branch, commit=request.base)).commit
-    landed = {
-        step.step: step.scope for step in (await ReadProgress(plan=request.plan, content=content)).landed
-    }
-    kept = tuple(phase.id for phase in phases if landed.get(phase.id) == phase.files)
     await Note(
         PlanStarted(
             plan=request.plan,
@@ -111,196 +81,182 @@ async def plan_run(request: PlanRunRequest) -> PlanRunResult:
             content=content,
             branch=branch,
             base=tip,
-            steps=tuple(_planned(phase) for phase in phases),
-            kept=kept,
+            steps=tuple(planned(phase) for phase in phases),
+            kept=_with(phases, known, "done"),
+            skipped=_with(phases, known, "skipped"),
+            generated=True,
         )
     )
     await MarkPlan(plan=request.plan, status=PlanStatus.IMPLEMENTING.value)
-    try:
-        stopped = await _waves(request, text, phases, kept)
-    except PerformerFailed as error:
-        stopped = StepResult(step=request.plan, done=False, tip=tip, reason=error.message)
-    return await _ended(request, stopped)
+    run = _Run(request, text, phases, known, tip)
+    await run.go()
+    return await run.ended()
 
 
-async def _ended(request: PlanRunRequest, stopped: StepResult | None) -> PlanRunResult:
-    branch = branch_of(request.plan)
-    commit = (await OpenBranch(branch=branch, commit=request.base)).commit
-    reason = f"{stopped.step}: {stopped.reason}" if stopped else "every step is done"
-    done = stopped is None
-    # A plan that could not go on returns to review: approving it again is the way out.
-    await MarkPlan(plan=request.plan, status=(PlanStatus.DONE if done else PlanStatus.REVIEW).value)
-    await Note(
-        PlanEnded(
-            plan=request.plan, run=request.run, succeeded=done, reason=reason, branch=branch, commit=commit
+def _with(phases: Sequence[Phase], known: KnownPhases, status: str) -> tuple[str, ...]:
+    return tuple(phase.id for phase in phases if known.statuses.get(phase.id) == status)
+
+
+def _candidates(phases: Sequence[Phase], statuses: Mapping[str, str]) -> list[Candidate]:
+    return [
+        Candidate(id=phase.id, status=statuses.get(phase.id, "pending"), depends_on=phase.depends_on)
+        for phase in phases
+    ]
+
+
+class _Run:
+    """One run of a plan: what was known before, and what its phases came to."""
+
+    def __init__(
+        self, request: PlanRunRequest, text: str, phases: Sequence[Phase], known: KnownPhases, tip: str
+    ) -> None:
+        self._request = request
+        self._tip = tip
+        self._text = text
+        self._content = plans.content_hash(text)
+        self._phases = {phase.id: phase for phase in phases}
+        self._known = known
+        self._results: dict[str, StepResult] = {}
+        self._chosen = self._choose()
+
+    def _choose(self) -> tuple[str, ...]:
+        """What is to be done, what was interrupted or failed before the rest."""
+        candidates = _candidates(tuple(self._phases.values()), self._known.statuses)
+        only = self._request.only
+        if only == ONE:
+            following = selection.next_phase(candidates)
+            return (following.id,) if following else ()
+        if only:
+            return (selection.target(candidates, only).id,)
+        left = {each.id: each.status for each in candidates if each.status not in MET}
+        urgent = [name for name in selection.most_urgent_first(candidates) if name in left]
+        return tuple(sorted(urgent, key=lambda name: ORDER.index(left[name])))
+
+    async def go(self) -> None:
+        """Run what was chosen, each as soon as it may begin."""
+        await ShowPhases(plan=self._request.plan)
+        chosen = set(self._chosen)
+        after = {name: chosen.intersection(self._phases[name].depends_on) for name in self._chosen}
+        await Together(
+            {name: self._phase(self._phases[name]) for name in self._chosen},
+            limit=self._request.jobs,
+            after=after,
         )
-    )
-    voided = stopped is not None and stopped.voided
-    return PlanRunResult(
-        plan=request.plan, branch=branch, commit=commit, done=done, reason=reason, voided=voided
-    )
 
+    async def _phase(self, phase: Phase) -> StepResult:
+        if any(not self._is_met(name) for name in phase.depends_on):
+            reason = f"it waits for {', '.join(n for n in phase.depends_on if not self._is_met(n))}"
+            result = StepResult(step=phase.id, done=False, tip="", reason=reason, waiting=True)
+        elif plans.content_hash((await ReadPlan(plan=self._request.plan)).text) != self._content:
+            result = StepResult(step=phase.id, done=False, tip="", reason=EDITED, voided=True)
+        else:
+            result = await self._performed(phase)
+            await ShowPhases(plan=self._request.plan)
+        self._results[phase.id] = result
+        return result
 
-async def _waves(
-    request: PlanRunRequest, text: str, phases: Sequence[Phase], kept: Sequence[str]
-) -> StepResult | None:
-    """Run the phases wave by wave; the step that cannot go on, or None."""
-    content = plans.content_hash(text)
-    status = dict.fromkeys(kept, PHASE.after(PHASE.initial, "landed before"))
-    notes = ""
-    for wave in waves(phases, kept):
-        await _write_phases(request, content, phases, status)
-        now = (await ReadPlan(plan=request.plan)).text
-        if plans.content_hash(now) != content:
-            return StepResult(step=request.plan, done=False, tip="", reason=EDITED, voided=True)
-        base = (await OpenBranch(branch=branch_of(request.plan), commit=request.base)).commit
-        known = _Known(phases=tuple(phases), done=tuple(p.id for p in phases if status.get(p.id) == "done"))
-        under_way = {phase.id: PHASE.after(status.get(phase.id, PHASE.initial), "start") for phase in wave}
-        flows = {phase.id: _phase(request, text, phase, base, notes, known) for phase in wave}
-        results = await Together(flows, limit=request.jobs)
-        status |= {name: _came_to(under_way[name], result) for name, result in results.items()}
-        notes += "".join(result.notes for result in results.values())
-        if stopped := next((result for result in results.values() if not result.done), None):
-            await _write_phases(request, content, phases, status)
-            return stopped
-    await _write_phases(request, content, phases, status)
-    return None
+    def _is_met(self, name: str) -> bool:
+        """Whether a phase is done or was left out: one that this run is not at, or that has ended in it."""
+        found = self._results.get(name)
+        return found.done if found else self._known.statuses.get(name) in MET
 
+    async def _performed(self, phase: Phase) -> StepResult:
+        base = self._tip
+        if set(phase.depends_on).intersection(self._chosen):
+            branch = branch_of(self._request.plan)
+            base = (await OpenBranch(branch=branch, commit=self._request.base)).commit
+        problem = self._known.problems.get(phase.id, "")
+        if self._known.statuses.get(phase.id) == "failed":
+            changed = self._known.changed.get(phase.id, ())
+            await Note(StepRetried(plan=self._request.plan, step=phase.id, problem=problem, changed=changed))
+        step = self._step(phase, base, problem)
+        try:
+            return await self._by_kind(step)
+        except PerformerFailed as error:
+            # Whatever cannot be done for one phase is that phase's failure; the others go on.
+            await Note(StepFailed(plan=self._request.plan, step=phase.id, attempts=1, reason=error.message))
+            return StepResult(step=phase.id, done=False, tip=base, reason=error.message)
 
-def _came_to(status: str, result: StepResult) -> str:
-    """The status of a phase that was under way."""
-    return PHASE.after(status, "evidence passed" if result.done else "attempts used up")
+    def _step(self, phase: Phase, base: str, problem: str) -> StepRequest:
+        phases = tuple(self._phases.values())
+        closure = closure_of(phases, phase.id)
+        before = _with(phases, self._known, "done")
+        # Of this run only what the phase waits for: how far others are is another thing each time.
+        done = tuple(name for name in self._phases if name in before or name in closure)
+        found = [self._results[name] for name in closure if name in self._results]
+        known = Known(phases=phases, done=done)
+        return step_of(self._request, self._text, phase, base, known, notes=notes_of(found), problem=problem)
 
+    async def _by_kind(self, step: StepRequest) -> StepResult:
+        match step.phase.kind:
+            case PhaseKind.IMPLEMENT:
+                return await implement(step)
+            case PhaseKind.READ:
+                return await self._read(step)
+            case PhaseKind.AUDIT:
+                await MarkPlan(plan=step.plan, status=PlanStatus.AUDITING.value)
+                return await auditing.audit(step, self._text, self._request.fixes)
 
-async def _write_phases(
-    request: PlanRunRequest, content: str, phases: Sequence[Phase], status: Mapping[str, str]
-) -> None:
-    plan = plans.parse_plan_id(request.plan)
-    text = render_phases(plan, request.path, content, request.today, tuple(phases), status)
-    await WritePhases(plan=request.plan, text=text)
+    async def _read(self, step: StepRequest) -> StepResult:
+        await started(step, 1, step.base, None)
+        await OpenWorktree(name=step.phase.id, commit=step.base)
+        result = await read(step, self._text)
+        await CloseWorktree(name=step.phase.id)
+        await Note(StepCompleted(plan=step.plan, step=step.phase.id, attempts=1, score=None))
+        return result
 
-
-async def _phase(
-    request: PlanRunRequest, text: str, phase: Phase, base: str, notes: str, known: _Known
-) -> StepResult:
-    if phase.kind is PhaseKind.IMPLEMENT:
-        step = StepRequest(
+    async def ended(self) -> PlanRunResult:
+        """The plan is done, or stopped until somebody goes on with it."""
+        request, branch = self._request, branch_of(self._request.plan)
+        commit = (await OpenBranch(branch=branch, commit=request.base)).commit
+        left = tuple(name for name in self._phases if not self._is_met(name))
+        stopped = [item for item in self._results.values() if not (item.done or item.waiting)]
+        reason = self._reason(stopped, left)
+        if left:
+            failed = tuple(item.step for item in stopped if not item.voided)
+            await Note(
+                PlanPaused(
+                    plan=request.plan,
+                    run=request.run,
+                    reason=reason,
+                    failed=failed,
+                    left=left,
+                    branch=branch,
+                    commit=commit,
+                )
+            )
+            await MarkPlan(plan=request.plan, status=PlanStatus.IMPLEMENTING.value)
+        else:
+            await MarkPlan(plan=request.plan, status=PlanStatus.DONE.value)
+            await Note(
+                PlanEnded(
+                    plan=request.plan,
+                    run=request.run,
+                    succeeded=True,
+                    reason=reason,
+                    branch=branch,
+                    commit=commit,
+                )
+            )
+        return PlanRunResult(
             plan=request.plan,
-            run=request.run,
-            content=plans.content_hash(text),
-            branch=branch_of(request.plan),
-            objective=(markdown.body(text, "Objective") or "").strip(),
-            notes=notes,
-            phase=phase,
-            base=base,
-            attempts=request.attempts,
-            leased=request.leased,
-            handoffs=request.handoffs,
-            inspected=request.inspected,
-            composed=request.composed,
-            earlier=known.done if request.composed else (),
-            closure=closure_of(known.phases, phase.id) if request.composed else (),
-            escalate_after=request.escalate_after,
+            branch=branch,
+            commit=commit,
+            done=not stopped,
+            reason=reason,
+            voided=any(item.voided for item in stopped),
+            left=len(left),
         )
-        return await implement(step)
-    await Note(StepStarted(plan=request.plan, step=phase.id, attempt=1, base=base))
-    await OpenWorktree(name=phase.id, commit=base)
-    looking = _read if phase.kind is PhaseKind.READ else _audit
-    try:
-        result = await looking(request, text, phase, base, known)
-    except PerformerFailed as error:
-        if not request.composed or error.error not in UNUSABLE:
-            raise
-        result = StepResult(step=phase.id, done=False, tip=base, reason=error.message)
-    await CloseWorktree(name=phase.id)
-    if result.done:
-        await Note(StepCompleted(plan=request.plan, step=phase.id, attempts=1, score=None))
-    else:
-        await Note(StepFailed(plan=request.plan, step=phase.id, attempts=1, reason=result.reason))
-    return result
 
-
-async def _ask(
-    request: PlanRunRequest,
-    role: str,
-    phase: Phase,
-    base: str,
-    prompt: Prompt,
-    known: _Known,
-    fault: Fault = usable,
-) -> AgentAnswer:
-    question = Question(
-        plan=request.plan,
-        step=phase.id,
-        attempt=1,
-        role=role,
-        access=Access.READ,
-        worktree=phase.id,
-        base=base,
-        files=phase.files,
-        earlier=known.done,
-        closure=closure_of(known.phases, phase.id),
-        prompt=prompt,
-    )
-    if not request.composed:
-        return await asking.plainly(question)
-    return await asking.ask(question, await asking.gathering(question), fault=fault)
-
-
-async def _read(request: PlanRunRequest, text: str, phase: Phase, base: str, known: _Known) -> StepResult:
-    """Have the code read before anything is changed."""
-    prompt = prompts.read(request.plan, phase, plans.approvable(text))
-    answer = await _ask(request, "developer", phase, base, prompt, known)
-    return StepResult(step=phase.id, done=True, tip=base, reason="read", notes=answer.text)
-
-
-async def _audit(request: PlanRunRequest, text: str, phase: Phase, base: str, known: _Known) -> StepResult:
-    """Have the finished work read by an auditor. Only a clear verdict without a blocking finding passes."""
-    prompt = prompts.review(request.plan, phase, plans.approvable(text))
-    answer = await _ask(request, "auditor", phase, base, prompt, known, no_verdict)
-    verdict = parse_audit(answer.output or answer.text)
-    passed = verdict.verdict is Verdict.APPROVED
-    reason = "nothing blocks" if passed else f"the audit says {verdict.verdict.value} ({verdict.reason})"
-    await Note(
-        AuditRecorded(
-            plan=request.plan,
-            step=phase.id,
-            round=1,
-            by=answer.agent,
-            verdict=verdict.verdict.value,
-            reason=verdict.reason,
-            findings=recorded(verdict.findings),
-            decision="done" if passed else "halt",
-            decision_reason=reason,
-        )
-    )
-    return StepResult(step=phase.id, done=passed, tip=base, reason=reason)
-
-
-def branch_of(plan: str) -> str:
-    """The branch a plan lands on."""
-    return f"planforge/{plan}"
-
-
-def waves(phases: Sequence[Phase], done: Sequence[str] = ()) -> Iterator[list[Phase]]:
-    """Group phases so that each group needs only what comes before it."""
-    met = set(done)
-    left = [phase for phase in phases if phase.id not in met]
-    while left:
-        wave = [phase for phase in left if met.issuperset(phase.depends_on)]
-        if not wave:
-            names = ", ".join(phase.id for phase in left)
-            raise ValueError(f"phases wait for each other: {names}")
-        yield wave
-        met.update(phase.id for phase in wave)
-        left = [phase for phase in left if phase not in wave]
-
-
-def _planned(phase: Phase) -> PlannedStep:
-    return PlannedStep(
-        step=phase.id,
-        title=phase.title,
-        kind=phase.kind.value,
-        files=phase.files,
-        depends_on=phase.depends_on,
-    )
+    def _reason(self, stopped: Sequence[StepResult], left: Sequence[str]) -> str:
+        if not left:
+            return "every step is done"
+        more = f"{len(left)} phase{'' if len(left) == 1 else 's'} left"
+        if not stopped:
+            done = ", ".join(name for name, item in self._results.items() if item.done) or "nothing"
+            return f"{done} done as asked; {more}"
+        # In the order of the plan: which of them ended first is another thing each time.
+        first = min(stopped, key=lambda item: list(self._phases).index(item.step))
+        others = len(stopped) - 1
+        also = f" (and {others} more)" if others else ""
+        return f"{first.step}: {first.reason}{also}"

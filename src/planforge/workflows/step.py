@@ -98,6 +98,8 @@ class StepRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The steps that this one depends on, directly or not."""
     escalate_after: int = 0
     """After how many attempts without progress the next one gets a heavy model, once; 0 is never."""
+    problem: str = ""
+    """Why an earlier run could not do it, if one tried."""
 
     @property
     def holder(self) -> str:
@@ -115,16 +117,39 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
     notes: str = ""
     voided: bool = False
     """The approval no longer holds."""
+    waiting: bool = False
+    """It was not begun, because something that it depends on is not done."""
+    files: tuple[str, ...] = ()
+    """What the change that landed touches."""
+    changed_lines: int = 0
 
 
-class _Told(msgspec.Struct, frozen=True, kw_only=True):
+class Told(msgspec.Struct, frozen=True, kw_only=True):
     """What the agent of an attempt is told besides its task, if anything, and its tier if not its own."""
 
     gathered: Gathered | None = None
     tier: str = ""
 
 
-class _Refused(msgspec.Struct, frozen=True, kw_only=True):
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What the agent of an attempt is asked, and where it begins."""
+
+    prompt: Prompt
+    base: str
+    """What its change is a change of."""
+    commit: str
+    """What it finds in its worktree: the base, or what an attempt before it left."""
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that could land: looked at, and with evidence that passed."""
+
+    patch: Patch
+    inspection: Inspection
+    evidence: Evidence
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
     """Why an attempt was not taken, and where the branch was then."""
 
     reason: str
@@ -138,10 +163,10 @@ class _Refused(msgspec.Struct, frozen=True, kw_only=True):
 async def implement(request: StepRequest) -> StepResult:
     """Try until an attempt has landed or the attempts are used up."""
     phase = request.phase
-    problem = _Refused(reason="", tip=request.base)
+    problem = Refused(reason=request.problem, tip=request.base)
     tried: list[Tried] = []
     for attempt in range(1, request.attempts + 1):
-        told = await _told(request, attempt, problem.tip, tried)
+        told = await told_of(request, attempt, problem.tip, tried)
         outcome = await _under_lease(request, attempt, problem, told)
         if isinstance(outcome, StepResult):
             return outcome
@@ -153,16 +178,16 @@ async def implement(request: StepRequest) -> StepResult:
     return StepResult(step=phase.id, done=False, tip=problem.tip, reason=problem.reason)
 
 
-async def _told(request: StepRequest, attempt: int, base: str, tried: list[Tried]) -> _Told:
+async def told_of(request: StepRequest, attempt: int, base: str, tried: list[Tried]) -> Told:
     """What the next agent gets to know, and whether it has a heavier model, this once."""
     if not request.composed:
-        return _Told()
+        return Told()
     gathered = await GatherContext(
         role=DEVELOPER, plan=request.plan, base=base, files=request.phase.files, steps=request.earlier
     )
     reason = escalation.after_attempts(tried, gathered.tier, request.escalate_after)
     if not reason:
-        return _Told(gathered=gathered)
+        return Told(gathered=gathered)
     await Note(
         TierEscalated(
             plan=request.plan,
@@ -174,12 +199,12 @@ async def _told(request: StepRequest, attempt: int, base: str, tried: list[Tried
             reason=reason,
         )
     )
-    return _Told(gathered=gathered, tier=escalation.HEAVY)
+    return Told(gathered=gathered, tier=escalation.HEAVY)
 
 
 async def _under_lease(
-    request: StepRequest, attempt: int, before: _Refused, told: _Told
-) -> StepResult | _Refused:
+    request: StepRequest, attempt: int, before: Refused, told: Told
+) -> StepResult | Refused:
     lease = None
     if request.leased:
         lease = await ClaimLease(holder=request.holder, paths=request.phase.files or EVERYTHING)
@@ -190,17 +215,34 @@ async def _under_lease(
 
 
 async def _attempt(
-    request: StepRequest, attempt: int, before: _Refused, told: _Told, lease: Leased | None
-) -> tuple[StepResult | _Refused, Leased | None]:
-    phase, base = request.phase, before.tip
-    worktree = _worktree(request, attempt)
+    request: StepRequest, attempt: int, before: Refused, told: Told, lease: Leased | None
+) -> tuple[StepResult | Refused, Leased | None]:
+    await started(request, attempt, before.tip, lease)
+    asked = Asked(prompt=_first(request, attempt, before), base=before.tip, commit=before.tip)
+    proposal, lease = await propose(request, attempt, asked, told, lease)
+    if isinstance(proposal, Refused):
+        return proposal, lease
+    return await landed(request, attempt, proposal, lease), lease
+
+
+async def started(request: StepRequest, attempt: int, base: str, lease: Leased | None) -> None:
+    """Record that an attempt begins, and under which lease."""
     holder, fence = (lease.holder, lease.fence) if lease else ("", 0)
+    step = request.phase.id
     await Note(
-        StepStarted(plan=request.plan, step=phase.id, attempt=attempt, base=base, holder=holder, fence=fence)
+        StepStarted(plan=request.plan, step=step, attempt=attempt, base=base, holder=holder, fence=fence)
     )
-    await OpenWorktree(name=worktree, commit=base)
-    answer, lease = await _worked(request, attempt, before, told, lease)
-    if isinstance(answer, _Refused):
+
+
+async def propose(
+    request: StepRequest, attempt: int, asked: Asked, told: Told, lease: Leased | None
+) -> tuple[Proposal | Refused, Leased | None]:
+    """Have the work done, committed, looked at and checked; nothing lands."""
+    phase, base = request.phase, asked.base
+    worktree = _worktree(request, attempt)
+    await OpenWorktree(name=worktree, commit=asked.commit)
+    answer, lease = await _worked(request, attempt, asked, told, lease)
+    if isinstance(answer, Refused):
         await CloseWorktree(name=worktree)
         return answer, lease
     committing = Commit(
@@ -212,7 +254,7 @@ async def _attempt(
         if error.error != SecretFound.__name__:
             raise
         await CloseWorktree(name=worktree)
-        return _Refused(reason=error.message, tip=base, reached=Reached.ANSWER), lease
+        return Refused(reason=error.message, tip=base, reached=Reached.ANSWER), lease
     await CloseWorktree(name=worktree)
     await Note(
         PatchProposed(
@@ -228,27 +270,26 @@ async def _attempt(
         )
     )
     if fault := fault_of_patch(patch, phase.files):
-        return _Refused(reason=fault, tip=base, reached=Reached.ANSWER), lease
+        return Refused(reason=fault, tip=base, reached=Reached.ANSWER), lease
     inspection = await _inspected(request, attempt, patch)
     if fault := fault_of_inspection(inspection):
-        return _Refused(reason=fault, tip=base, reached=Reached.CHANGE), lease
+        return Refused(reason=fault, tip=base, reached=Reached.CHANGE), lease
     evidence = await _verified(request, attempt, patch)
     if fault := fault_of_evidence(evidence):
         failing = evidence.counts.failed if evidence.counts else None
-        return _Refused(reason=fault, tip=base, reached=Reached.INSPECTION, failing=failing), lease
-    return await _landed(request, attempt, patch, evidence, inspection, lease), lease
+        return Refused(reason=fault, tip=base, reached=Reached.INSPECTION, failing=failing), lease
+    return Proposal(patch=patch, inspection=inspection, evidence=evidence), lease
 
 
 async def _worked(
-    request: StepRequest, attempt: int, before: _Refused, told: _Told, lease: Leased | None
-) -> tuple[AgentAnswer | _Refused, Leased | None]:
+    request: StepRequest, attempt: int, asked: Asked, told: Told, lease: Leased | None
+) -> tuple[AgentAnswer | Refused, Leased | None]:
     """
     Have an agent do the work, and a successor go on where its context did not last.
 
     However it ends, the lease that comes back is the one that is held then.
     """
-    base = commit = before.tip
-    prompt = _first(request, attempt, before)
+    base, commit, prompt = asked.base, asked.commit, asked.prompt
     for turn in range(1, request.handoffs + 2):
         question = msgspec.structs.replace(
             _question(request, attempt, commit, prompt),
@@ -264,21 +305,21 @@ async def _worked(
                 break
             handover = await _handed_over(request, attempt, turn, base, lease, answer.context)
         except PerformerFailed as error:
-            return _Refused(reason=error.message, tip=base, reached=Reached.NOTHING), lease
+            return Refused(reason=error.message, tip=base, reached=Reached.NOTHING), lease
         commit, lease = handover.commit, handover.lease
         prompt = prompts.go_on(request.plan, request.phase, attempt=attempt, turn=turn, state=handover.text)
     times = "once" if request.handoffs == 1 else f"{request.handoffs} times"
     reason = f"it handed over {times} and was still not done"
-    return _Refused(reason=reason, tip=base, reached=Reached.NOTHING), lease
+    return Refused(reason=reason, tip=base, reached=Reached.NOTHING), lease
 
 
-async def _answer(question: Question, told: _Told) -> AgentAnswer:
+async def _answer(question: Question, told: Told) -> AgentAnswer:
     if told.gathered is None:
         return await asking.plainly(question)
     return await asking.ask(question, told.gathered)
 
 
-def _first(request: StepRequest, attempt: int, before: _Refused) -> Prompt:
+def _first(request: StepRequest, attempt: int, before: Refused) -> Prompt:
     return prompts.implement(
         request.plan,
         request.phase,
@@ -346,37 +387,33 @@ async def _verified(request: StepRequest, attempt: int, patch: Patch) -> Evidenc
     return evidence
 
 
-async def _landed(
-    request: StepRequest,
-    attempt: int,
-    patch: Patch,
-    evidence: Evidence,
-    inspection: Inspection,
-    lease: Leased | None,
-) -> StepResult | _Refused:
+async def landed(
+    request: StepRequest, attempt: int, proposal: Proposal, lease: Leased | None
+) -> StepResult | Refused:
     """Land the patch; where the branch has moved on, move the patch there and check it again first."""
     step = request.phase.id
+    patch, evidence, inspection = proposal.patch, proposal.evidence, proposal.inspection
     for _ in range(LANDING_TRIES):
         if inspection.protected and (
             refusal := await _refused_by_person(request, attempt, patch, inspection)
         ):
-            return _Refused(reason=refusal, tip=patch.parent)
+            return Refused(reason=refusal, tip=patch.parent)
         try:
             landing = await _land(request, patch, lease)
         except PerformerFailed as error:
             if error.error != LeaseLost.__name__:
                 raise
-            return _Refused(reason=error.message, tip=patch.parent)
+            return Refused(reason=error.message, tip=patch.parent)
         if landing.landed:
             return await _completed(request, attempt, patch, evidence)
         patch = await Rebase(commit=patch.commit, onto=landing.tip, step=step, attempt=attempt)
         if patch.conflicts:
             names = ", ".join(f"`{path}`" for path in patch.conflicts)
-            return _Refused(reason=f"it conflicts with what landed meanwhile in {names}", tip=landing.tip)
+            return Refused(reason=f"it conflicts with what landed meanwhile in {names}", tip=landing.tip)
         evidence = await _verified(request, attempt, patch)
         if fault := fault_of_evidence(evidence):
-            return _Refused(reason=f"together with what landed meanwhile, {fault}", tip=landing.tip)
-    return _Refused(
+            return Refused(reason=f"together with what landed meanwhile, {fault}", tip=landing.tip)
+    return Refused(
         reason=f"`{request.branch}` moved {LANDING_TRIES} times during one landing", tip=patch.parent
     )
 
@@ -423,7 +460,14 @@ async def _completed(request: StepRequest, attempt: int, patch: Patch, evidence:
     )
     value = score(evidence, patch.changed_lines, rollbacks=attempt - 1)
     await Note(StepCompleted(plan=request.plan, step=step, attempts=attempt, score=value))
-    return StepResult(step=step, done=True, tip=patch.commit, reason=evidence.reason)
+    return StepResult(
+        step=step,
+        done=True,
+        tip=patch.commit,
+        reason=evidence.reason,
+        files=patch.files,
+        changed_lines=patch.changed_lines,
+    )
 
 
 def _worktree(request: StepRequest, attempt: int) -> str:

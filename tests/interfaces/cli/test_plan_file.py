@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import sysconfig
 from pathlib import Path
 
 import pytest
 
-from planforge.documents.phases import decompose
-from planforge.documents.plan import structural_findings
 from programs import planforge
 
 WHOLE = """\
@@ -88,29 +84,50 @@ def test_any_file_is_decomposed_without_a_repository(tmp_path: Path) -> None:
         ("phase-2", "audit", ["gateway/limit.py", "tests/test_limit.py"], ["phase-1"]),
     ]
     assert "a token bucket for each caller" in found[0]["change_spec"]
+    assert [list(phase) for phase in found] == [["id", "kind", "files", "depends_on", "change_spec"]] * 2
     assert list(tmp_path.iterdir()) == [tmp_path / "plan.md"]
 
 
-def documents() -> list[Path]:
-    """Real documents in Markdown or like it, as packages bring them: no two the same."""
-    places = [Path(sysconfig.get_path(name)) for name in ("purelib", "stdlib")]
-    suffixes = {".md", ".rst", ".txt", ".markdown"}
-    found = [path for place in places for path in sorted(place.rglob("*")) if path.suffix in suffixes]
-    return [path for path in found if path.is_file() and path.stat().st_size < 200_000][:300]
+TWO = WHOLE.replace(
+    "- `tests/test_limit.py` — tests of the bucket.", "- `web/a.ts` — show it (after `gateway/limit.py`)"
+).replace("- `gateway/limit.py`", "- `docs/limit.md`\n- `gateway/limit.py`")
 
 
-def test_two_hundred_real_documents_are_decomposed_twice_alike_and_inside() -> None:
-    read = 0
-    for path in documents():
-        text = path.read_bytes().decode("utf-8", "replace")
-        for whole in (text, f"## Changes\n\n{text}", f"## Changes\r\n\r\n{text}".replace("\n", "\r\n")):
-            phases = decompose(whole)
-            assert phases == decompose(whole), path
-            structural_findings(whole)
-            for name in (name for phase in phases for name in phase.files):
-                assert not name.startswith(("/", "~", "\\")), (path, name)
-                assert ".." not in name.split("/"), (path, name)
-                assert os.path.normpath(name) == name, (path, name)
-                assert ".git" not in name.split("/"), (path, name)
-        read += 1
-    assert read >= 200
+@pytest.mark.parametrize(
+    ("header", "option", "depends_on"),
+    [
+        ("", [], [[], ["phase-1"], ["phase-2"]]),
+        ("", ["--parallel"], [[], [], ["phase-2"]]),
+        ("**Parallel:** yes", [], [[], [], ["phase-2"]]),
+        ("**Parallel:** Yes", ["--chain"], [[], ["phase-1"], ["phase-2"]]),
+        ("**Parallel:** no", ["--parallel"], [[], [], ["phase-2"]]),
+    ],
+)
+def test_phases_are_side_by_side_as_the_plan_declares_or_the_option_says(
+    tmp_path: Path, header: str, option: list[str], depends_on: list[list[str]]
+) -> None:
+    text = TWO.replace("## Objective", f"{header}\n\n## Objective", 1)
+    process = planforge("plan", "decompose", "-", "--json", *option, cwd=tmp_path, stdin=text)
+    assert [phase["depends_on"] for phase in json.loads(process.stdout)][:-1] == depends_on
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            TWO.replace("(after `gateway/limit.py`)", "(after `gateway/no.py`)"),
+            "which the plan does not change",
+        ),
+        (
+            TWO.replace("`docs/limit.md`", "`docs/limit.md` (after `docs/limit.md`)"),
+            "files wait for each other",
+        ),
+        (TWO.replace("## Objective", "**Parallel:** perhaps\n\n## Objective"), "neither yes nor no"),
+    ],
+)
+def test_an_order_that_cannot_be_is_told_with_a_way_out(tmp_path: Path, text: str, said: str) -> None:
+    process = planforge("plan", "decompose", "-", "--json", cwd=tmp_path, stdin=text)
+    error = json.loads(process.stdout)["error"]
+    assert (process.returncode, error["error"]) == (2, "InvalidDocument")
+    assert said in error["message"]
+    assert error["hint"]

@@ -8,27 +8,32 @@ from typing import TYPE_CHECKING, Any
 from planforge.app import (
     approvals,
     background,
+    creating,
     deciders,
+    fixes,
+    forges,
     landing,
     overview,
+    phases,
     plan_rounds,
     plans,
     runs,
     statuses,
     work,
 )
-from planforge.app.language import elsewhere
 from planforge.app.language.replies import Reply, Speaker, in_our_words, refused, said
 from planforge.errors import Locked, NeedsPerson, NotFound, PlanforgeError, RefusedByGate
 from planforge.rules.commands import Command, shapes, written
 
 if TYPE_CHECKING:
     from planforge.app.background import Work
+    from planforge.app.phases import PhasesView
     from planforge.app.plans import PlanRow
     from planforge.app.project import Project
     from planforge.app.runs import RunRow
+    from planforge.documents.imports import Imported
 
-RESUMABLE = ("DRAFT", "REVIEW")
+OVER = ("DONE", "CLOSED", "CANCELLED")
 RUNNABLE = ("APPROVED", "IMPLEMENTING")
 AGENT = "an agent, by an action"
 """Who it was, where an agent's answer asked for it."""
@@ -78,14 +83,18 @@ def _status(project: Project, command: shapes.Status, speaker: Speaker) -> Reply
 
 def _list(project: Project, command: shapes.PlanList, speaker: Speaker) -> Reply:
     del speaker
-    found = [row for row in plans.rows(project) if not command.status or row.status == command.status]
+    found = plans.listed(project, command.status)
     nothing = f"no plan is {command.status}" if command.status else "no plans yet"
     then = () if found or command.status else ("!forge <description>",)
     return said("\n".join(map(_line, found)) or nothing, data=found, then=then)
 
 
-def _line(plan: PlanRow) -> str:
-    return f"{plan.plan} [{plan.status}] {plan.title}"
+def _line(plan: PlanRow, badge: str = "") -> str:
+    known = badge or getattr(plan, "badge", "")
+    task = f"({plan.task})" if plan.task else ""
+    return " ".join(
+        filter(None, (plan.plan, f"[{plan.status}]", f"[{known}]" if known else "", plan.title, task))
+    )
 
 
 def _show(project: Project, command: shapes.PlanShow, speaker: Speaker) -> Reply:
@@ -94,7 +103,7 @@ def _show(project: Project, command: shapes.PlanShow, speaker: Speaker) -> Reply
 
     view = plans.view(project, command.plan)
     plan = view.plan
-    lines = [_line(plan), f"file: {plan.path}"]
+    lines = [_line(plan, view.badge), f"file: {plan.path}"]
     if view.edited:
         lines.append("edited: the file differs from what was last written or approved")
     if view.approved_by:
@@ -135,35 +144,38 @@ def _diff(project: Project, command: shapes.PlanDiff, speaker: Speaker) -> Reply
 
 
 def _phases(project: Project, command: shapes.PlanPhases, speaker: Speaker) -> Reply:
+    """Show them, made now if there are none, or made anew."""
     plan = plans.row(project, command.plan)
-    if command.regenerate:
-        make = elsewhere.function(shapes.PlanPhases)
-        make(
-            project,
-            plan.plan,
-            parallel=False,
-            keep_done=command.keep_done,
-            actor=_actor(project, speaker),
-        )
-    steps = plans.steps(project, plan.plan)
-    if not steps and (make_first := elsewhere.find(shapes.PlanPhases)) and not command.regenerate:
-        make_first(project, plan.plan, parallel=False, keep_done=False, actor=_actor(project, speaker))
-        steps = plans.steps(project, plan.plan)
-    if steps:
-        lines = [f"{step.step} {step.status}: {step.title}" for step in steps]
-        return said("\n".join(lines), data=steps)
-    planned = plans.phases(project, plan.plan, parallel=False)
-    lines = [f"{phase.id} {phase.kind.value}: {phase.title}" for phase in planned]
-    return said("\n".join(lines), data=planned, then=ways_on(plan))
+    missing = phases.newest(project, plan.plan) is None and plan.status not in OVER
+    if command.regenerate or missing:
+        phases.generate(project, plan.plan, keep_done=command.keep_done, actor=_actor(project, speaker))
+    return _phases_of(phases.view(project, plan.plan))
+
+
+def _phases_of(view: PhasesView) -> Reply:
+    lines = [f"{view.plan} [{view.badge}]" + (" the plan has changed since" if view.stale else "")]
+    lines += [f"{phase.id} {phase.status}: {phase.title}" for phase in view.phases]
+    return said("\n".join(lines), data=view, then=_then(*view.next))
 
 
 # Making and deciding
 
 
 def _create(project: Project, command: shapes.PlanCreate, speaker: Speaker) -> Reply:
-    make = elsewhere.function(shapes.PlanCreate)
-    made = make(project, command.description, context=command.context, actor=_actor(project, speaker))
-    return said(f"made {_line(made)}\nfile: {made.path}", data=made, then=(f"!forge {made.plan}",))
+    del speaker
+    made = creating.create(project, command.description, context=_given(command.context))
+    return said(
+        f"made {made.plan} [{made.status}] {made.title}\nfile: {made.path}",
+        data=made,
+        then=(f"!forge {made.plan}",),
+    )
+
+
+def _given(context: str) -> Imported | None:
+    """What was said around a description, as something that is from elsewhere."""
+    from planforge.documents.imports import Imported
+
+    return Imported(title="", text=context, source="a chat") if context else None
 
 
 def _approve(project: Project, command: shapes.PlanApprove, speaker: Speaker) -> Reply:
@@ -203,7 +215,7 @@ def _cancel(project: Project, command: shapes.PlanCancel, speaker: Speaker) -> R
 
 
 def _end(project: Project, which: Callable[[RunRow], bool], actor: str, reason: str) -> list[RunRow]:
-    """Stop the runs that go on here, and end them and those that nobody drives, for good."""
+    """Stop the runs that go on here, and end them and those of others, for good, with what they are about."""
     ended = [row for row in runs.rows(project, unfinished=True) if which(row)]
     names = {row.run for row in ended}
     left = background.stop([item for item in background.under_way(project) if item.run in names])
@@ -211,24 +223,18 @@ def _end(project: Project, which: Callable[[RunRow], bool], actor: str, reason: 
         raise Locked(f"`{left[0].run}` does not stop", "wait a while, and try again")
     for row in ended:
         if any(each.run == row.run for each in runs.rows(project, unfinished=True)):
-            runs.cancel(project, row.run, reason=reason, actor=actor)
+            runs.cancel(project, row.run, reason=reason, actor=actor, with_plan=True)
     return ended
 
 
 def _skip(project: Project, command: shapes.PlanSkip, speaker: Speaker) -> Reply:
-    skip = elsewhere.function(shapes.PlanSkip)
-    plan = plans.row(project, command.plan).plan
-    reason = command.reason or "skipped in a chat"
-    skip(project, plan, command.phase or None, actor=_actor(project, speaker), reason=reason)
-    return _phases(project, shapes.PlanPhases(plan=plan), speaker)
+    reason, actor = command.reason or "skipped in a chat", _actor(project, speaker)
+    return _phases_of(phases.skip(project, command.plan, command.phase or None, actor=actor, reason=reason))
 
 
 def _skip_to(project: Project, command: shapes.PlanSkipTo, speaker: Speaker) -> Reply:
-    skip_to = elsewhere.function(shapes.PlanSkipTo)
-    plan = plans.row(project, command.plan).plan
-    reason = command.reason or "skipped in a chat"
-    skip_to(project, plan, command.phase, actor=_actor(project, speaker), reason=reason)
-    return _phases(project, shapes.PlanPhases(plan=plan), speaker)
+    reason, actor = command.reason or "skipped in a chat", _actor(project, speaker)
+    return _phases_of(phases.skip_to(project, command.plan, command.phase, actor=actor, reason=reason))
 
 
 # Beginning what takes long
@@ -240,16 +246,27 @@ def _run(project: Project, command: shapes.PlanRun, speaker: Speaker) -> Reply:
     return _begun(work.begin_plan_run(project, plan, parallel=False), f"carries out {plan}")
 
 
-def _run_some(project: Project, command: Any, speaker: Speaker) -> Reply:
-    """One phase: the next, the one that failed, or the one that is named."""
+def _run_one(project: Project, command: shapes.PlanRunOne, speaker: Speaker) -> Reply:
     del speaker
-    begin = elsewhere.function(shapes.PlanRunOne)
-    plan, only = plans.row(project, command.plan).plan, getattr(command, "phase", "") or "one"
-    what = "the next phase" if only == "one" else only
-    return _begun(begin(project, plan, parallel=False, only=only), f"carries out {what} of {plan}")
+    plan = plans.row(project, command.plan).plan
+    return _begun(work.begin_plan_run(project, plan, only="one"), f"carries out the next phase of {plan}")
 
 
-def _audit(project: Project, command: Any, speaker: Speaker) -> Reply:
+def _run_phase(project: Project, command: shapes.PlanRunPhase, speaker: Speaker) -> Reply:
+    del speaker
+    plan = plans.row(project, command.plan).plan
+    run = work.begin_plan_run(project, plan, only=command.phase)
+    return _begun(run, f"carries out {command.phase} of {plan}")
+
+
+def _retry(project: Project, command: shapes.PlanRetry, speaker: Speaker) -> Reply:
+    del speaker
+    plan = plans.row(project, command.plan).plan
+    run = work.begin_retry(project, plan, command.phase or None)
+    return _begun(run, f"tries {command.phase or 'what failed'} of {plan} again")
+
+
+def _audit(project: Project, command: shapes.PlanAudit | shapes.ForgeAudit, speaker: Speaker) -> Reply:
     """Look at the form first: an auditor is not paid for what anybody can see."""
     del speaker
     from planforge.documents.plan import structural_findings
@@ -260,8 +277,7 @@ def _audit(project: Project, command: Any, speaker: Speaker) -> Reply:
     if looping:
         lines = "\n".join(f"{fault.severity.value}: {fault.title}" for fault in looping)
         raise RefusedByGate(f"`{plan.path}` is not a whole plan:\n{lines}", f"edit `{plan.path}`")
-    begin = elsewhere.function(shapes.PlanAudit)
-    return _begun(begin(project, plan.plan), f"audits {plan.plan}")
+    return _begun(forges.audit(project, plan.plan), f"audits {plan.plan}")
 
 
 def _land(project: Project, command: shapes.PlanLand, speaker: Speaker) -> Reply:
@@ -274,8 +290,8 @@ def _land(project: Project, command: shapes.PlanLand, speaker: Speaker) -> Reply
 def _forge(project: Project, command: shapes.ForgeCreate, speaker: Speaker) -> Reply:
     del speaker
     _require_no_forge(project)
-    request = "\n\n".join(filter(None, (command.description, command.context)))
-    run = work.begin_forge(project, request)
+    forges.require_constraints(project)
+    run = work.begin_forge(project, command.description, context=_given(command.context))
     return _begun(run, f"forges {_subject(project, run)}")
 
 
@@ -283,15 +299,13 @@ def _forge_again(project: Project, command: shapes.ForgeResume, speaker: Speaker
     """Go on with an interrupted forge, audit a plan once more, or carry out one that is approved."""
     plan = plans.row(project, command.plan)
     mine = [row for row in runs.rows(project, unfinished=True) if row.subject == plan.plan]
-    if mine:
+    if mine and mine[0].status != "running":
         return _resume(project, shapes.Resume(run=mine[0].run), speaker)
-    if plan.status in RUNNABLE:
-        return _run(project, shapes.PlanRun(plan=plan.plan), speaker)
-    if plan.status not in RESUMABLE:
-        raise RefusedByGate(f"`{plan.plan}` is {plan.status}; there is nothing to forge")
-    _require_no_forge(project)
-    begin = elsewhere.function(shapes.ForgeResume)
-    return _begun(begin(project, plan.plan), f"forges {plan.plan}")
+    if plan.status not in RUNNABLE:
+        _require_no_forge(project)
+    forges.require_constraints(project)
+    begun = forges.again(project, plan.plan)
+    return _begun(begun.run, f"{'forges' if begun.flow == forges.FLOW else 'carries out'} {plan.plan}")
 
 
 def _require_no_forge(project: Project) -> None:
@@ -305,8 +319,11 @@ def _require_no_forge(project: Project) -> None:
 
 def _forge_status(project: Project, command: shapes.ForgeStatus, speaker: Speaker) -> Reply:
     del command, speaker
-    found = [row for row in runs.rows(project, unfinished=True) if row.flow == "forge"]
-    lines = [f"{row.run} forges {row.subject}: {row.status}" for row in found]
+    found = forges.unfinished(project)
+    lines = [
+        f"{row.run} forges {row.plan}: {row.status}{f', the {row.doing} is at work' if row.doing else ''}"
+        for row in found
+    ]
     then = tuple(f"!resume {row.run}" for row in found if row.status == "interrupted")
     return said("\n".join(lines) or "no forge is under way", data=found, then=then)
 
@@ -330,9 +347,8 @@ def _forge_cancel(project: Project, command: shapes.ForgeCancel, speaker: Speake
 
 
 def _fix(project: Project, command: shapes.Fix, speaker: Speaker) -> Reply:
-    del speaker
-    begin = elsewhere.function(shapes.Fix)
-    return _begun(begin(project, command.description), "mends it")
+    run = fixes.begin(project, command.description, actor=_actor(project, speaker))
+    return _begun(run, f"mends it as {_subject(project, run)}")
 
 
 def _resume(project: Project, command: shapes.Resume, speaker: Speaker) -> Reply:
@@ -394,9 +410,9 @@ DOING: dict[type[Command], Callable[[Project, Any, Speaker], Reply]] = {
     shapes.PlanSkip: _skip,
     shapes.PlanSkipTo: _skip_to,
     shapes.PlanRun: _run,
-    shapes.PlanRunOne: _run_some,
-    shapes.PlanRunPhase: _run_some,
-    shapes.PlanRetry: _run_some,
+    shapes.PlanRunOne: _run_one,
+    shapes.PlanRunPhase: _run_phase,
+    shapes.PlanRetry: _retry,
     shapes.PlanAudit: _audit,
     shapes.PlanLand: _land,
     shapes.ForgeCreate: _forge,

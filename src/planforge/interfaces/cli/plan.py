@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli import plan_diff, plan_file
+from planforge.interfaces.cli import plan_diff, plan_file, plan_land, plan_make, plan_phases, plan_runs
+from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
 from planforge.interfaces.cli.views import here
@@ -14,39 +15,47 @@ from planforge.interfaces.cli.views import here
 if TYPE_CHECKING:
     from planforge.app.plans import PlanView
 
+STATUSES = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING", "DONE", "CLOSED", "CANCELLED")
 SEEN = "The hash of what you read, as `plan show` says; refused if the plan is another by now."
-PARALLEL = "Run phases that touch different files at the same time, instead of one after the other."
-
-reason_option = click.option(
-    "--reason", required=True, metavar="TEXT", help="Why; it is kept on record with your name."
-)
-actor_option = click.option(
-    "--as", "actor", metavar="NAME", help="Who decides; otherwise it is you, as git knows you."
-)
 
 
 @click.group()
 def plan() -> None:
-    """List, show, approve, run, cancel and close plans
+    """Make, list, show, approve, run, cancel and close plans
 
-    A plan is named by its id or its number: `plan-007`, `plan-7`, `7`.
+    A plan is named by its id, its number or its task: `plan-007`, `plan-7`, `7`, `ws-007`.
     """
 
 
-plan.add_command(plan_diff.diff)
-plan.add_command(plan_file.audit)
-plan.add_command(plan_file.decompose)
+for command in (
+    *(plan_make.create, plan_make.import_, plan_make.tasks),
+    *(plan_diff.diff, plan_file.audit, plan_file.decompose),
+    *(plan_phases.phases, plan_phases.skip, plan_phases.skip_to),
+    *(plan_runs.run, plan_runs.run_one, plan_runs.run_phase, plan_runs.retry),
+    *(plan_land.evidence, plan_land.land),
+):
+    plan.add_command(command)
 
 
 @plan.command(name="list")
+@click.option("--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only plans that are so.")
 @json_option
-def list_(as_json: bool) -> None:
-    """List all plans"""
+def list_(status: str | None, as_json: bool) -> None:
+    """List all plans
+
+    \b
+    Examples:
+      planforge plan list
+      planforge plan list --status review --json
+    """
     from planforge.app import plans
 
-    found = plans.rows(here())
-    rows = [(row.plan, row.status, row.title, row.path) for row in found]
-    show(found, table(rows) or "no plans yet; try `planforge forge`", as_json=as_json)
+    found = plans.listed(here(), status or "")
+    rows = [
+        (row.plan, row.status, row.badge, row.title, row.task, row.path or "(no plan file)") for row in found
+    ]
+    none = f"no plan is {status}" if status else "no plans yet; try `planforge forge`"
+    show(found, table(rows) or none, as_json=as_json)
 
 
 @plan.command(name="show")
@@ -76,7 +85,10 @@ def show_(plan_id: str, recorded: bool, as_json: bool) -> None:
 
 def _view(view: PlanView) -> str:
     plan = view.plan
-    head = [f"{plan.plan}  {plan.status}  {plan.title}", f"file    {plan.path}", f"hash    {view.content}"]
+    badge = f"  [{view.badge}]" if view.steps else ""
+    head = [f"{plan.plan}  {plan.status}{badge}  {plan.title}"]
+    head += [f"task    {plan.task}"] if plan.task else []
+    head += [f"file    {plan.path}", f"hash    {view.content}"]
     if view.edited:
         head.append("edited  the file differs from what was last written or approved")
     if view.approved_by:
@@ -139,64 +151,29 @@ def cancel(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
 @click.argument("plan_id")
 @actor_option
 @reason_option
+@click.option("--override", is_flag=True, help="Close it although no evidence says that it is done.")
 @json_option
-def close(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
+def close(plan_id: str, actor: str | None, reason: str, override: bool, as_json: bool) -> None:
     """Close a plan: nothing more is to be done with it
 
-    For a plan that is approved, under way without a run, or done. One that has not landed does not land any
-    more. Exits with 5 while a run is at it.
+    For a plan that is done, with evidence of it; with --override also for one that is approved or stopped,
+    or whose phases were left out. One that has not landed does not land any more. Exits with 5 while a run
+    is at it.
 
     \b
-    Example:
+    Examples:
       planforge plan close 1 --reason "landed and released"
+      planforge plan close 1 --override --reason "finished by hand in 4f2a9c1"
     """
-    _move(plan_id, "close", actor, reason, as_json)
+    _move(plan_id, "close", actor, reason, as_json, override=override)
 
 
-def _move(plan_id: str, event: str, actor: str | None, reason: str, as_json: bool) -> None:
+def _move(
+    plan_id: str, event: str, actor: str | None, reason: str, as_json: bool, *, override: bool = False
+) -> None:
     from planforge.app import deciders, statuses
 
     project = here()
     who = deciders.person_or_script(project, actor)
-    found = statuses.move(project, plan_id, event, actor=who, reason=reason)
+    found = statuses.move(project, plan_id, event, actor=who, reason=reason, override=override)
     show(found, f"{found.plan} is {found.status}", as_json=as_json)
-
-
-@plan.command()
-@click.argument("plan_id")
-@click.option("--parallel", is_flag=True, help=PARALLEL)
-@json_option
-def phases(plan_id: str, parallel: bool, as_json: bool) -> None:
-    """Show the phases that a plan would be split into"""
-    from planforge.app import plans
-
-    found = plans.phases(here(), plan_id, parallel=parallel)
-    rows = [
-        (
-            phase.id,
-            phase.kind.value,
-            f"after {', '.join(phase.depends_on)}" if phase.depends_on else "",
-            phase.title,
-        )
-        for phase in found
-    ]
-    show(found, table(rows), as_json=as_json)
-
-
-@plan.command()
-@click.argument("plan_id")
-@click.option("--parallel", is_flag=True, help=PARALLEL)
-@click.option("--jobs", type=click.IntRange(min=1), help="How many phases may be under way at once.")
-@json_option
-@click.pass_context
-def run(ctx: click.Context, plan_id: str, parallel: bool, jobs: int | None, as_json: bool) -> None:
-    """Carry out an approved plan
-
-    Each phase works in a worktree of its own and lands on the branch `planforge/<plan>` when Planforge's
-    own run of the tests passes on its exact tree. Your checkout is not touched.
-    """
-    from planforge.app.work import begin_plan_run
-    from planforge.interfaces.cli.work import drive
-
-    project = here()
-    ctx.exit(drive(project, begin_plan_run(project, plan_id, parallel=parallel, jobs=jobs), as_json=as_json))

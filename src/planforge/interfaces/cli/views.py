@@ -55,12 +55,12 @@ def log(
     as_json: bool,
 ) -> Iterator[str]:
     """The newest events that match, oldest first; then, to follow them, new ones as they come."""
+    from planforge.app import plans
     from planforge.kernel.filters import Filter, kind_named
 
-    ledger = here().ledger
-    wanted = Filter(
-        kinds=tuple(map(kind_named, kinds)), streams=streams, plan=_plan(plan) if plan else "", after=since
-    )
+    project = here()
+    ledger, named = project.ledger, plans.named(project, plan) if plan else ""
+    wanted = Filter(kinds=tuple(map(kind_named, kinds)), streams=streams, plan=named, after=since)
     if last is None:
         last = 0 if since else SHOWN
     until = ledger.head()
@@ -74,12 +74,6 @@ def log(
             yield lines([item])
     elif not shown and not as_json:
         yield "nothing has happened yet" if wanted == Filter() else "nothing like that has happened yet"
-
-
-def _plan(name: str) -> str:
-    from planforge.documents.plan import parse_plan_id
-
-    return parse_plan_id(name)
 
 
 def _on_record(

@@ -78,6 +78,11 @@ def _(event: events.RunParked) -> str:
     return f"waits {what}: {event.reason}"
 
 
+@said.register(events.CancelRequested)
+def _(event: events.CancelRequested) -> str:
+    return f"{event.actor} wants it to end: {first_line(event.reason, 160)}"
+
+
 @said.register(events.RunEnded)
 def _(event: events.RunEnded) -> str:
     return f"{'ended' if event.succeeded else 'failed'}: {event.reason}"
@@ -107,7 +112,8 @@ def _(event: events.AuditRecorded) -> str:
 
 @said.register(events.PlanForged)
 def _(event: events.PlanForged) -> str:
-    return f"ready for review after {event.rounds} rounds: {event.reason}"
+    warning = f"; but {first_line(event.warning, 160)}" if event.warning else ""
+    return f"ready for review after {event.rounds} rounds: {event.reason}{warning}"
 
 
 @said.register(events.PlanApproved)
@@ -130,6 +136,12 @@ def _(event: events.PhasesGenerated) -> str:
 @said.register(events.PlanPaused)
 def _(event: events.PlanPaused) -> str:
     return f"stopped: {event.reason}; {len(event.left)} phases left; {event.branch} is at {event.commit[:12]}"
+
+
+@said.register(events.StepRetried)
+def _(event: events.StepRetried) -> str:
+    kept = f"; changed meanwhile and kept: {', '.join(event.changed)}" if event.changed else ""
+    return f"tried again after: {first_line(event.problem, 160)}{kept}"
 
 
 @said.register(events.StepSkipped)
@@ -379,6 +391,11 @@ def _(event: events.LandingRestarted) -> str:
 def _(event: events.ConflictsForeseen) -> str:
     pairs = tuple(f"{item.one} with {item.other} in {_list(item.paths)}" for item in event.conflicts)
     return f"will conflict as it is: {_list(pairs)}"
+
+
+@said.register(events.PullRequestOpened)
+def _(event: events.PullRequestOpened) -> str:
+    return f"{event.actor} opened {first_line(event.url)} for {event.branch} at {event.commit[:12]}"
 
 
 @said.register(events.CheckoutUpdated)

@@ -65,9 +65,7 @@ def _(db: apsw.Connection, event: events.PlanStarted, recorded: Recorded) -> Non
     plan, content, kept = event.plan, event.content, event.kept
     former = revisions.newest(db, plan)
     if event.generated:
-        # What a run that was ended from outside had under way is to be done again; all else stays as it is.
-        statement = "UPDATE steps SET status = 'pending', holder = NULL WHERE plan = ? AND revision = ?"
-        db.execute(f"{statement} AND status = 'in-progress'", (plan, former.number if former else 0))
+        _begin_again(db, event, former.number if former else 0)
         return
     if former is None or not former.planned:
         revisions.fill(db, plan, event.steps, recorded.seq, kept=kept, content=content)
@@ -296,6 +294,15 @@ def _evidence(
         db.execute(statement, (verified, node, event.attempt))
         if event.evidence.output:
             _artifact(db, node, ArtifactKind.REPORT, event.evidence.check, event.evidence.output, seq)
+
+
+def _begin_again(db: apsw.Connection, event: events.PlanStarted, revision: int) -> None:
+    """What a run that was ended had under way is to be done again, and what is done and was not kept."""
+    statement = "SELECT step FROM steps WHERE plan = ? AND revision = ? AND status IN ('done', 'in-progress')"
+    for (step,) in list(revisions.rows(db, statement, event.plan, revision)):
+        if step not in event.kept:
+            again = events.StepReopened(plan=event.plan, step=step, reason="")
+            db.execute("UPDATE steps SET holder = NULL WHERE node = ?", (_turn(db, again, "pending"),))
 
 
 def _step(db: apsw.Connection, event: Any) -> str:

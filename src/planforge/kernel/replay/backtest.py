@@ -48,6 +48,7 @@ UNCHANGED = {
 }
 """Effects that look at the world, and what is assumed where they look more often than was recorded."""
 
+CUT = "the plan had no phases before the run"
 TOLD_BY_THE_BRANCH = "nobody else moves the plan's branch"
 
 
@@ -181,6 +182,8 @@ class _Telling:
             return None
         if isinstance(asked.what, effects.Land):
             self._require_turn(asked)
+        if isinstance(asked.what, effects.OpenBranch):
+            self._require_first(asked)
         if isinstance(asked.what, effects.GatherContext) and self._planned not in ((), self._recorded_plan):
             raise RecordingEnds(asked)  # agents are told what steps there are
         answer = self._answer(asked, asked.what)
@@ -189,14 +192,18 @@ class _Telling:
 
     def _require_turn(self, asked: Asked) -> None:
         """It must be known what has landed before; where that is not what had landed then, decisions part."""
-        if not self.company.is_first(asked.key):
-            self.unanswered[asked.key] = "it is not on record which of the steps at work lands first"
-            raise RecordingEnds(asked)
+        self._require_first(asked)
         before = {key for key in self._tape.entries if self._has_landed_before(key, asked.key)}
         if self.parted is None and before != self._landed:
             problem = f"`{asked.key}` lands in another order than is on record"
             self.parted = differing(asked.key, problem, sorted(before), sorted(self._landed))
         self._landed.add(asked.key)
+
+    def _require_first(self, asked: Asked) -> None:
+        """What is seen of the branch, or done to it, hangs on who was there before."""
+        if not self.company.is_first(asked.key):
+            self.unanswered[asked.key] = "it is not on record which of the steps at work lands first"
+            raise RecordingEnds(asked)
 
     def _has_landed_before(self, key: str, other: str) -> bool:
         entry, later = self._tape.entries[key], self._tape.entries.get(other)
@@ -252,6 +259,8 @@ class _Telling:
                 return effects.PlanText(text=effect.text, object=address(effect.text.encode()))
             case effects.GiveApproval():
                 return effects.Approval(actor=effect.actor, content=effect.content)
+            case effects.ReadPhases():
+                return self._cut_otherwise(effect)
             case effects.OpenBranch() if effect.branch in self._tips:
                 self.assumptions[TOLD_BY_THE_BRANCH] = None
                 return effects.Tip(commit=self._tips[effect.branch])
@@ -260,6 +269,21 @@ class _Telling:
                 tip = self._tips[effect.branch]
                 landed = tip == effect.expected
                 return effects.Landing(landed=landed, tip=effect.commit if landed else tip)
+        return None
+
+    def _cut_otherwise(self, effect: effects.ReadPhases) -> effects.KnownPhases | None:
+        """The phases of a plan that had none before, cut as is asked for now."""
+        for entry in self._tape.entries.values():
+            if entry.intent is None or entry.intent.effect != type(effect).__name__:
+                continue
+            if entry.outcome is None or isinstance(entry.outcome, EffectFailed):
+                continue
+            before = msgspec.json.decode(self._tape.body(entry.intent.body), type=effects.ReadPhases)
+            known = msgspec.json.decode(self._tape.body(entry.outcome.outcome), type=effects.KnownPhases)
+            as_asked = (known.parallel, known.max_files) == (before.parallel, before.max_files)
+            if as_asked and not set(known.statuses.values()) - {"pending"}:
+                self.assumptions[CUT] = None
+                return effects.KnownPhases(statuses={}, parallel=effect.parallel, max_files=effect.max_files)
         return None
 
     def _follow_branch(self, effect: Effect[object], answer: object) -> None:

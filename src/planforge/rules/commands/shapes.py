@@ -291,7 +291,12 @@ TABLE: tuple[Row, ...] = (
     Row(command=ForgeStatus, usage="!forge status", meaning="whether a forge is under way"),
     Row(command=ForgeCancel, usage="!forge cancel", meaning="end the forge that is under way, at once"),
     Row(command=ForgeAudit, usage="!forge audit <id>", meaning="the same as !plan audit"),
-    Row(command=Fix, usage="!fix <description>", meaning="mend something small without a plan"),
+    Row(
+        command=Fix,
+        usage="!fix <description>",
+        meaning="mend something small without a plan",
+        person=True,
+    ),
     Row(command=Status, usage="!status", meaning="what there is, what waits, what to type next"),
     Row(command=Stop, usage="!stop", meaning="stop what goes on here; nothing is lost"),
     Row(command=Resume, usage="!resume [<run-id>]", meaning="go on with what was interrupted or waited"),

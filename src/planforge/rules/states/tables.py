@@ -52,12 +52,12 @@ PLAN = _machine(
     ("APPROVED", "run*", "IMPLEMENTING", RUN),
     ("IMPLEMENTING", "all steps done", "AUDITING"),
     ("IMPLEMENTING", "no step to audit", "DONE"),
-    ("IMPLEMENTING", "failed", "REVIEW"),
     ("AUDITING", "audit passed", "DONE"),
-    ("AUDITING", "audit failed", "REVIEW"),
+    # A phase that failed stops the plan and not its approval: the same yes holds for going on with it.
+    ("AUDITING", "audit failed", "IMPLEMENTING"),
     ("IMPLEMENTING AUDITING", "end run*", "REVIEW", END_RUN),
     # An edit voids the approval and not the status; what is done may be changed and carried out once more.
-    ("APPROVED DONE", "approve again*", "APPROVED", APPROVE),
+    ("APPROVED IMPLEMENTING DONE", "approve again*", "APPROVED", APPROVE),
     ("DONE APPROVED", "conflict at landing", "REVIEW"),
     ("APPROVED IMPLEMENTING DONE", "close*", "CLOSED", CLOSE),
     ("DRAFT REVIEW APPROVED IMPLEMENTING AUDITING", "cancel*", "CANCELLED", CANCEL),

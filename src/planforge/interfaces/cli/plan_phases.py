@@ -1,0 +1,124 @@
+"""`planforge plan phases`, `skip`, `skip-to`: the phases of a plan, and which of them are left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli.options import actor_option, reason_option
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.views import here
+from planforge.interfaces.cli.words import first_line
+
+if TYPE_CHECKING:
+    from planforge.app.phases import PhasesView
+
+SIDE_BY_SIDE = "Cut the plan so that phases with different files can run at the same time, or do not."
+
+
+@click.command()
+@click.argument("plan_id")
+@click.option("--regenerate", is_flag=True, help="Make them anew from the plan as it is now.")
+@click.option("--keep-done", is_flag=True, help="With --regenerate: keep what is done and says the same.")
+@click.option("--parallel/--chain", default=None, help=SIDE_BY_SIDE)
+@json_option
+def phases(plan_id: str, regenerate: bool, keep_done: bool, parallel: bool | None, as_json: bool) -> None:
+    """Show the phases of a plan, or make them anew
+
+    A plan that is edited after its phases were made does not run until they are made anew. Without
+    --keep-done every phase is to be done again; what has landed stays on the plan's branch either way.
+
+    \b
+    Examples:
+      planforge plan phases 17
+      planforge plan phases 17 --regenerate --keep-done
+    """
+    from planforge.app import phases as found
+
+    if keep_done and not regenerate:
+        raise click.UsageError("--keep-done goes with --regenerate")
+    if parallel is not None and not regenerate:
+        raise click.UsageError("--parallel and --chain go with --regenerate; see also `plan run --parallel`")
+    project = here()
+    if regenerate:
+        view = found.generate(project, plan_id, parallel=parallel, keep_done=keep_done, actor=project.person)
+    else:
+        view = found.view(project, plan_id)
+    show(view, lambda: text_of(view), as_json=as_json)
+    if not as_json:
+        _warn(view)
+
+
+def text_of(view: PhasesView) -> str:
+    """The phases in lines, and what to type next."""
+    order = "side by side" if view.parallel else "one after the other"
+    head = f"{view.plan}  {view.badge}  {len(view.phases)} phases, {order}, from {view.content[:12]}"
+    rows = [
+        (
+            phase.id,
+            phase.kind,
+            phase.status,
+            phase.commit[:12],
+            f"after {', '.join(phase.depends_on)}" if phase.depends_on else "",
+            phase.title,
+            first_line(phase.reason, 80),
+        )
+        for phase in view.phases
+    ]
+    return "\n".join([head, table(rows), *(f"next: {command}" for command in view.next)])
+
+
+def _warn(view: PhasesView) -> None:
+    if view.stale:
+        talk("! the plan has changed since these phases were made; nothing runs until they are made anew")
+    for difference in view.edited:
+        talk(f"! {view.path}: {difference}")
+
+
+@click.command()
+@click.argument("plan_id")
+@click.argument("phase", required=False)
+@actor_option
+@reason_option
+@json_option
+def skip(plan_id: str, phase: str | None, actor: str | None, reason: str, as_json: bool) -> None:
+    """Leave a phase out, so that those after it can run
+
+    Without PHASE it is the first that was interrupted or failed. What it left is kept; nothing of it lands.
+
+    \b
+    Examples:
+      planforge plan skip 17 --reason "done by hand"
+      planforge plan skip 17 phase-3 --reason "not needed any more"
+    """
+    from planforge.app import deciders
+    from planforge.app import phases as found
+
+    project = here()
+    who = deciders.person_or_script(project, actor)
+    view = found.skip(project, plan_id, phase, actor=who, reason=reason)
+    show(view, lambda: text_of(view), as_json=as_json)
+
+
+@click.command(name="skip-to")
+@click.argument("plan_id")
+@click.argument("phase")
+@actor_option
+@reason_option
+@json_option
+def skip_to(plan_id: str, phase: str, actor: str | None, reason: str, as_json: bool) -> None:
+    """Leave out whatever stands before PHASE, so that it can run next
+
+    \b
+    Example:
+      planforge plan skip-to 17 phase-4 --reason "the first three landed by hand"
+    """
+    from planforge.app import deciders
+    from planforge.app import phases as found
+
+    project = here()
+    who = deciders.person_or_script(project, actor)
+    view = found.skip_to(project, plan_id, phase, actor=who, reason=reason)
+    show(view, lambda: text_of(view), as_json=as_json)

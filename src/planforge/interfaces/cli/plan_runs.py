@@ -1,0 +1,97 @@
+"""`planforge plan run`, `run-one`, `run-phase`, `retry`: carrying a plan out, whole or in parts."""
+
+from __future__ import annotations
+
+import click
+
+from planforge.interfaces.cli.show import json_option
+from planforge.interfaces.cli.views import here
+
+PARALLEL = "Run phases that touch different files at the same time, instead of one after the other."
+
+
+@click.command()
+@click.argument("plan_id")
+@click.option("--parallel", is_flag=True, help=PARALLEL)
+@click.option("--jobs", type=click.IntRange(min=1), help="How many phases may be under way at once.")
+@json_option
+@click.pass_context
+def run(ctx: click.Context, plan_id: str, parallel: bool, jobs: int | None, as_json: bool) -> None:
+    """Carry out what is left of an approved plan
+
+    Each phase works in a worktree of its own and lands on the branch `planforge/<plan>` when Planforge's
+    own run of the tests passes on its exact tree. Your checkout is not touched. What was interrupted is taken
+    up first, then what failed, then the rest. A phase that fails stops those that depend on it; the approval
+    holds for going on, as long as the plan is not edited.
+
+    \b
+    Examples:
+      planforge plan run 17
+      planforge plan run 17 --parallel --jobs 4
+    """
+    from planforge.app.work import begin_plan_run
+    from planforge.interfaces.cli.work import drive
+
+    project = here()
+    ctx.exit(drive(project, begin_plan_run(project, plan_id, parallel=parallel, jobs=jobs), as_json=as_json))
+
+
+@click.command(name="run-one")
+@click.argument("plan_id")
+@json_option
+@click.pass_context
+def run_one(ctx: click.Context, plan_id: str, as_json: bool) -> None:
+    """Carry out the next phase of a plan, and no other
+
+    \b
+    Example:
+      planforge plan run-one 17
+    """
+    from planforge.app.work import begin_plan_run
+    from planforge.interfaces.cli.work import drive
+
+    project = here()
+    ctx.exit(drive(project, begin_plan_run(project, plan_id, only="one"), as_json=as_json))
+
+
+@click.command(name="run-phase")
+@click.argument("plan_id")
+@click.argument("phase")
+@json_option
+@click.pass_context
+def run_phase(ctx: click.Context, plan_id: str, phase: str, as_json: bool) -> None:
+    """Carry out PHASE, if all that it depends on is done or was left out
+
+    \b
+    Examples:
+      planforge plan run-phase 17 phase-3
+      planforge plan run-phase 17 3
+    """
+    from planforge.app.work import begin_plan_run
+    from planforge.interfaces.cli.work import drive
+
+    project = here()
+    ctx.exit(drive(project, begin_plan_run(project, plan_id, only=phase), as_json=as_json))
+
+
+@click.command()
+@click.argument("plan_id")
+@click.argument("phase", required=False)
+@json_option
+@click.pass_context
+def retry(ctx: click.Context, plan_id: str, phase: str | None, as_json: bool) -> None:
+    """Try a phase again that failed, the first if none is named
+
+    It begins anew from the plan's branch as it is now. What the failed attempts left is kept under
+    `refs/planforge/archive/`; files that were changed on the branch since are kept as they are, and named.
+
+    \b
+    Examples:
+      planforge plan retry 17
+      planforge plan retry 17 phase-3
+    """
+    from planforge.app.work import begin_retry
+    from planforge.interfaces.cli.work import drive
+
+    project = here()
+    ctx.exit(drive(project, begin_retry(project, plan_id, phase), as_json=as_json))

@@ -1,0 +1,201 @@
+"""
+The audit of finished work, and mending what it finds.
+
+An auditor reads what has landed. Where something blocks, a developer mends it and the auditor
+looks again, a few times at most; the same failure after a mend that changed nothing about it
+ends the loop at once. What was mended lands when an audit has passed it, with evidence and
+under a lease as every other change. If none passes, nothing of it lands: it is kept beside the
+branch, and a person has to look.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from planforge.documents import plan as plans
+from planforge.errors import PerformerFailed
+from planforge.kernel.effects import ClaimLease, CloseWorktree, Leased, Note, OpenWorktree, ReleaseLease
+from planforge.kernel.events import AttemptRejected, AuditRecorded, StepCompleted, StepFailed
+from planforge.rules.loops import Decision, Done, Escalate, Loop, Round
+from planforge.rules.loops.policies import named
+from planforge.rules.verdicts import Judgement, Verdict, parse_audit
+from planforge.workflows import phase as phases
+from planforge.workflows import prompts
+from planforge.workflows.asking import UNUSABLE
+from planforge.workflows.context import Prompt
+from planforge.workflows.forge import no_verdict, recorded
+from planforge.workflows.phase import Place
+from planforge.workflows.step import (
+    EVERYTHING,
+    Asked,
+    Proposal,
+    Refused,
+    StepRequest,
+    StepResult,
+    landed,
+    propose,
+    started,
+    told_of,
+)
+
+POLICY = "repeated-failure"
+
+
+async def audit(request: StepRequest, text: str, fixes: int) -> StepResult:
+    """Audit, mend and audit again until it passes or there is nothing more to be tried."""
+    await started(request, 1, request.base, None)
+    return await _Auditing(request, text, fixes).result()
+
+
+class _Auditing:
+    """One audit with its fixes: what was mended so far and has not landed, and under which lease."""
+
+    def __init__(self, request: StepRequest, text: str, fixes: int) -> None:
+        self._request = request
+        self._text = text
+        self._fixes = fixes
+        self._loop = Loop(named(POLICY, {"cap": fixes + 1}))
+        self._proposal: Proposal | None = None
+        self._lease: Leased | None = None
+        self._said = ""
+        """What the last audit led to."""
+        self._used = 0
+        """How many fixes were tried; each is an attempt, after the first, which was the audit alone."""
+
+    async def result(self) -> StepResult:
+        """How the step ended, which is on record then."""
+        try:
+            result = await self._ended(await self._rounds())
+        except PerformerFailed as error:
+            if error.error not in UNUSABLE:
+                await self._release(error.message)
+                raise
+            result = self._failed(error.message)
+        await self._release(result.reason)
+        plan, step, attempts = self._request.plan, self._request.phase.id, self._used + 1
+        if not result.done:
+            await Note(StepFailed(plan=plan, step=step, attempts=attempts, reason=result.reason))
+        elif self._proposal is None:
+            await Note(StepCompleted(plan=plan, step=step, attempts=attempts, score=None))
+        return result
+
+    async def _release(self, reason: str) -> None:
+        if self._lease:
+            await ReleaseLease(lease=self._lease, reason=reason)
+
+    def _failed(self, reason: str) -> StepResult:
+        return StepResult(step=self._request.phase.id, done=False, tip=self._request.base, reason=reason)
+
+    async def _ended(self, decision: Decision) -> StepResult:
+        """How the step ends; what was mended lands if the audit has passed it."""
+        request, step = self._request, self._request.phase.id
+        if not isinstance(decision, Done):
+            kept = " (what was mended is kept, and has not landed)" if self._proposal else ""
+            return self._failed(f"{self._said}{kept}")
+        if self._proposal is None:
+            return StepResult(step=step, done=True, tip=request.base, reason=decision.reason)
+        outcome = await landed(request, self._used + 1, self._proposal, self._lease)
+        if isinstance(outcome, StepResult):
+            return outcome
+        await self._reject(outcome)
+        return self._failed(outcome.reason)
+
+    async def _rounds(self) -> Decision:
+        while True:
+            by, said, verdict = await self._audited(self._loop.round + 1)
+            passed = verdict.verdict is Verdict.APPROVED
+            files = self._proposal.patch.files if self._proposal else ()
+            decision = self._loop.record(
+                Round(
+                    findings=verdict.findings,
+                    verdict=verdict.verdict,
+                    reason=verdict.reason,
+                    signature="" if passed else signature(said, files),
+                )
+            )
+            noted = self._noted(by, verdict, decision)
+            await Note(noted)
+            self._said = noted.decision_reason
+            if decision.ends:
+                return decision
+            if problem := await self._mend(verdict):
+                self._said += f"; no fix was taken, the last because {problem}"
+                return Escalate(problem)
+
+    async def _audited(self, number: int) -> tuple[str, str, Judgement]:
+        """Who audited what is there now, in which words, and the verdict."""
+        request, phase = self._request, self._request.phase
+        worktree = phase.id if number == 1 else f"{phase.id}-again-{number}"
+        place = Place(worktree=worktree, commit=self._commit)
+        prompt = prompts.review(request.plan, phase, plans.approvable(self._text), number)
+        await OpenWorktree(name=worktree, commit=place.commit)
+        try:
+            answer = await phases.ask(request, "auditor", place, prompt, no_verdict)
+        except PerformerFailed:
+            await CloseWorktree(name=worktree)
+            raise
+        await CloseWorktree(name=worktree)
+        return answer.agent, answer.text, parse_audit(answer.output or answer.text)
+
+    @property
+    def _commit(self) -> str:
+        """The work as it is now, mended or not."""
+        return self._proposal.patch.commit if self._proposal else self._request.base
+
+    async def _mend(self, verdict: Judgement) -> str:
+        """Have what was found mended; empty if that was taken, or why the last fix there was, was not."""
+        request = self._request
+        if request.leased and self._lease is None:
+            self._lease = await ClaimLease(holder=request.holder, paths=request.phase.files or EVERYTHING)
+        problem = "there are none"
+        while self._used < self._fixes:
+            self._used += 1
+            attempt = self._used + 1
+            await started(request, attempt, request.base, self._lease)
+            told = await told_of(request, attempt, request.base, [])
+            prompt = self._asked(verdict, problem if self._used > 1 else "")
+            asked = Asked(prompt=prompt, base=request.base, commit=self._commit)
+            outcome, self._lease = await propose(request, attempt, asked, told, self._lease)
+            if isinstance(outcome, Proposal):
+                self._proposal = outcome
+                return ""
+            problem = outcome.reason
+            await self._reject(outcome)
+        return problem
+
+    def _asked(self, verdict: Judgement, problem: str) -> Prompt:
+        return prompts.fix(
+            self._request.plan,
+            self._request.phase,
+            fix=self._used,
+            last=self._used == self._fixes,
+            objective=self._request.objective,
+            findings=verdict.findings,
+            problem=problem,
+        )
+
+    async def _reject(self, refused: Refused) -> None:
+        plan, step = self._request.plan, self._request.phase.id
+        await Note(AttemptRejected(plan=plan, step=step, attempt=self._used + 1, reason=refused.reason))
+
+    def _noted(self, by: str, verdict: Judgement, decision: Decision) -> AuditRecorded:
+        passed = verdict.verdict is Verdict.APPROVED
+        said = f"the audit says {verdict.verdict.value} ({verdict.reason})"
+        return AuditRecorded(
+            plan=self._request.plan,
+            step=self._request.phase.id,
+            round=self._loop.round,
+            by=by,
+            verdict=verdict.verdict.value,
+            reason=verdict.reason,
+            findings=recorded(verdict.findings),
+            decision=type(decision).__name__.lower(),
+            decision_reason="nothing blocks" if passed else f"{said}; {decision.reason}",
+        )
+
+
+def signature(said: str, files: Sequence[str]) -> str:
+    """What a failed audit looks like, so that the same one is known again after a fix."""
+    normal = " ".join(said.split()).lower()
+    return hashlib.sha256("\n".join((normal, *sorted(files))).encode("utf-8", "replace")).hexdigest()[:16]

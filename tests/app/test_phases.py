@@ -1,0 +1,406 @@
+"""Phases in the ledger: made, stale, made anew, left out, tried again; on real git with rehearsed agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from planforge.app import approvals, phases, plans, statuses, work
+from planforge.app.project import Project
+from planforge.app.replays import replayed
+from planforge.errors import InvalidInput, PhasesStale, RefusedByGate
+from planforge.kernel import events
+from planforge.kernel.replay.tape import Tape
+from rehearsals import Rehearsal, copied
+from repositories import git
+from texts import BLOCKED, CLEAN, Scene, drive, forged, name_files, play, says, writes
+
+FILES = ("one/a.txt", "two/b.txt", "three/c.txt")
+AUDIT: Scene = (("Role: auditor", "Step: "), says(CLEAN))
+
+
+def scenes(**broken: str) -> tuple[Scene, ...]:
+    """Developers who write their text, some of them a wrong one."""
+    found: list[Scene] = []
+    for number, path in enumerate(FILES, 1):
+        text = f"{broken[f'phase_{number}']}\n" if f"phase_{number}" in broken else "right\n"
+        found.append((("Role: developer", path), writes(path, text=text)))
+    return (*found, AUDIT)
+
+
+class Texts:
+    """A plan about three texts, approved, and what is done with it."""
+
+    def __init__(self, at: Rehearsal) -> None:
+        self.at = at
+        name_files(at, *FILES)
+        self.project = Project(at.root)
+        play(at, scenes())
+        self.approve()
+
+    def approve(self) -> None:
+        approvals.approve(self.project, "1", actor="Ada")
+
+    def run(self, *, parallel: bool = False, only: str = "") -> int:
+        return drive(
+            self.project, work.begin_plan_run(self.project, "1", parallel=parallel, only=only)
+        ).exit_code
+
+    def retry(self, phase: str | None = None) -> int:
+        return drive(self.project, work.begin_retry(self.project, "1", phase)).exit_code
+
+    def edit(self, old: str, new: str) -> None:
+        path = self.project.root / plans.row(self.project, "1").path
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
+
+    @property
+    def statuses(self) -> list[str]:
+        return [step.status for step in plans.steps(self.project, "plan-001")]
+
+    @property
+    def status(self) -> str:
+        return plans.row(self.project, "1").status
+
+    @property
+    def in_file(self) -> str:
+        path = self.project.root / plans.row(self.project, "1").path
+        return path.read_text().partition("**Status:** ")[2].split("\n")[0]
+
+    @property
+    def file(self) -> Path:
+        return self.project.root / "docs/plans/plan-001-phases.md"
+
+    def recorded(self, kind: type[events.Event]) -> list[events.Event]:
+        return [item.event for item in self.project.ledger.since() if isinstance(item.event, kind)]
+
+    def landed(self) -> list[str]:
+        return git(self.at.root, "log", "--format=%s", "--reverse", "main..planforge/plan-001").splitlines()
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
+    return forged(tmp_path_factory.mktemp("texts"))
+
+
+@pytest.fixture
+def texts(one: Rehearsal, tmp_path: Path) -> Iterator[Texts]:
+    made = Texts(copied(one, tmp_path))
+    yield made
+    made.project.ledger.close()
+
+
+def test_a_plan_runs_to_its_end_and_each_phase_is_a_commit_of_its_own_files(texts: Texts) -> None:
+    assert texts.run() == 0
+    assert texts.statuses == ["done"] * 4
+    assert (texts.status, texts.in_file) == ("DONE", "DONE")
+    assert texts.landed() == [
+        "plan-001 phase-1: Implement one/a.txt",
+        "plan-001 phase-2: Implement two/b.txt",
+        "plan-001 phase-3: Implement three/c.txt",
+    ]
+    changed = git(texts.at.root, "show", "--format=", "--name-only", "planforge/plan-001~1")
+    assert changed.split() == ["two/b.txt"]
+    assert phases.view(texts.project, "1").badge == "verified"
+
+
+def test_a_phase_that_fails_stops_the_plan_and_the_same_yes_holds_for_going_on(texts: Texts) -> None:
+    play(texts.at, scenes(phase_2="wrong"))
+    assert texts.run() == 1
+    assert texts.statuses == ["done", "failed", "pending", "pending"]
+    assert (texts.status, texts.in_file) == ("IMPLEMENTING", "IMPLEMENTING")
+    view = phases.view(texts.project, "1")
+    assert view.badge == "failed"
+    assert view.next == ("planforge plan retry plan-001 phase-2", "planforge plan skip plan-001 phase-2")
+    play(texts.at, scenes())
+    assert texts.retry() == 0
+    assert texts.statuses == ["done", "done", "pending", "pending"]
+    assert texts.run() == 0
+    assert texts.status == "DONE"
+    used = [event for event in texts.recorded(events.ApprovalUsed) if isinstance(event, events.ApprovalUsed)]
+    assert [(event.run, event.continues) for event in used] == [
+        ("run-002", ""),
+        ("run-003", "run-002"),
+        ("run-004", "run-003"),
+    ]
+    for run in ("run-002", "run-003", "run-004"):
+        assert replayed(texts.project.ledger, run).difference is None
+
+
+def test_a_phase_that_has_not_failed_is_not_tried_again(texts: Texts) -> None:
+    play(texts.at, scenes(phase_2="wrong"))
+    texts.run()
+    with pytest.raises(RefusedByGate, match="`phase-1` is done already"):
+        texts.retry("phase-1")
+    with pytest.raises(RefusedByGate, match="`phase-3` waits for `phase-2`"):
+        texts.retry("3")
+
+
+def test_the_next_agent_is_told_why_the_phase_had_failed(texts: Texts) -> None:
+    told = ("two/b.txt", "Attempt: 1", "why the attempt before this one was not taken")
+    play(texts.at, ((("Role: developer", *told), writes("two/b.txt")), *scenes(phase_2="wrong")))
+    assert texts.run() == 1
+    assert texts.retry() == 0
+    retried = texts.recorded(events.StepRetried)
+    assert [event.step for event in retried if isinstance(event, events.StepRetried)] == ["phase-2"]
+
+
+def test_one_phase_after_the_other_by_hand(texts: Texts) -> None:
+    assert texts.run(only="one") == 0
+    assert texts.statuses == ["done", "pending", "pending", "pending"]
+    with pytest.raises(RefusedByGate, match="waits for `phase-2`"):
+        texts.run(only="phase-3")
+    assert texts.run(only="2") == 0
+    assert texts.run() == 0
+    assert texts.status == "DONE"
+
+
+# Left out
+
+
+def test_a_failed_phase_is_left_out_with_a_reason_and_the_others_go_on(texts: Texts) -> None:
+    play(texts.at, scenes(phase_2="wrong"))
+    texts.run()
+    with pytest.raises(InvalidInput, match="say why"):
+        phases.skip(texts.project, "1", actor="Ada", reason=" ")
+    view = phases.skip(texts.project, "1", actor="Ada", reason="by hand")
+    assert [phase.status for phase in view.phases] == ["done", "skipped", "pending", "pending"]
+    assert texts.run() == 0
+    assert texts.status == "DONE"
+    assert texts.landed() == [
+        "plan-001 phase-1: Implement one/a.txt",
+        "plan-001 phase-3: Implement three/c.txt",
+    ]
+
+
+def test_nothing_is_left_out_if_nothing_failed_and_none_is_named(texts: Texts) -> None:
+    texts.run(only="one")
+    with pytest.raises(RefusedByGate, match="no phase is in progress or has failed"):
+        phases.skip(texts.project, "1", actor="Ada", reason="x")
+    assert phases.skip(texts.project, "1", "3", actor="Ada", reason="x").phases[2].status == "skipped"
+    with pytest.raises(RefusedByGate, match="`phase-3` is skipped already"):
+        phases.skip(texts.project, "1", "phase-3", actor="Ada", reason="x")
+
+
+def test_all_before_a_phase_is_left_out_to_come_to_it(texts: Texts) -> None:
+    texts.run(only="one")
+    view = phases.skip_to(texts.project, "1", "phase-3", actor="Ada", reason="the first is enough")
+    assert [phase.status for phase in view.phases] == ["done", "skipped", "pending", "pending"]
+    assert texts.run(only="phase-3") == 0
+
+
+def test_a_plan_whose_phases_were_all_left_out_is_closed_by_an_override_alone(texts: Texts) -> None:
+    texts.run(only="one")
+    phases.skip_to(texts.project, "1", "phase-4", actor="Ada", reason="x")
+    phases.skip(texts.project, "1", "phase-4", actor="Ada", reason="x")
+    assert texts.run() == 0
+    assert texts.status == "DONE"
+    with pytest.raises(RefusedByGate, match="cannot be closed as done: its evidence is skipped"):
+        statuses.move(texts.project, "1", "close", actor="Ada", reason="done with it")
+    assert texts.status == "DONE"
+    statuses.move(texts.project, "1", "close", actor="Ada", reason="done with it", override=True)
+    assert texts.status == "CLOSED"
+    (moved,) = texts.recorded(events.PlanMoved)
+    assert isinstance(moved, events.PlanMoved)
+    assert moved.override
+
+
+def test_a_plan_with_evidence_is_closed_without_an_override(texts: Texts) -> None:
+    texts.run()
+    statuses.move(texts.project, "1", "close", actor="Ada", reason="landed")
+    (moved,) = texts.recorded(events.PlanMoved)
+    assert isinstance(moved, events.PlanMoved)
+    assert (moved.override, texts.status) == (False, "CLOSED")
+
+
+# Edited, stale, made anew
+
+
+def test_a_plan_edited_between_two_runs_is_blocked_with_the_remedy(texts: Texts) -> None:
+    texts.run(only="one")
+    texts.edit("`two/b.txt` — a text.", "`two/b.txt` — another text.")
+    assert phases.view(texts.project, "1").stale
+    with pytest.raises(PhasesStale) as refused:
+        texts.run()
+    remedy = "planforge plan phases plan-001 --regenerate"
+    assert f"`{remedy}`" in (refused.value.hint or "")
+    assert f"`{remedy} --keep-done`" in (refused.value.hint or "")
+    with pytest.raises(PhasesStale):
+        phases.skip(texts.project, "1", "2", actor="Ada", reason="x")
+    texts.approve()
+    with pytest.raises(PhasesStale):
+        texts.run()
+
+
+def test_keep_done_keeps_what_says_the_same_up_to_what_was_edited(texts: Texts) -> None:
+    play(texts.at, scenes(phase_3="wrong"))
+    texts.run()
+    texts.edit("`two/b.txt` — a text.", "`two/b.txt` — another text.")
+    view = phases.generate(texts.project, "1", keep_done=True, actor="Ada")
+    assert [phase.status for phase in view.phases] == ["done", "pending", "pending", "pending"]
+    with pytest.raises(RefusedByGate, match="not approved as it is now"):
+        texts.run()
+    texts.approve()
+    play(
+        texts.at,
+        (
+            (("Role: developer", "two/b.txt"), writes("two/b.txt", text="right again\n")),
+            *scenes(),
+        ),
+    )
+    assert texts.run() == 0
+    assert texts.landed() == [
+        "plan-001 phase-1: Implement one/a.txt",
+        "plan-001 phase-2: Implement two/b.txt",
+        "plan-001 phase-2: Implement two/b.txt",
+        "plan-001 phase-3: Implement three/c.txt",
+    ]
+
+
+def test_a_phase_that_moved_is_kept_under_its_new_name(texts: Texts) -> None:
+    phases.generate(texts.project, "1", parallel=True, actor="Ada")
+    texts.run(only="phase-2")
+    texts.edit("- `one/a.txt` — a text.\n", "- `zero/z.txt` — a text.\n- `one/a.txt` — a text.\n")
+    view = phases.generate(texts.project, "1", parallel=True, keep_done=True, actor="Ada")
+    assert [(phase.title, phase.status) for phase in view.phases][2] == ("Implement two/b.txt", "done")
+    made = texts.recorded(events.PhasesGenerated)[-1]
+    assert isinstance(made, events.PhasesGenerated)
+    assert [(step.step, step.was) for step in made.kept] == [("phase-3", "phase-2")]
+
+
+def test_without_keep_done_all_is_to_be_done_again_and_the_commits_stay(texts: Texts) -> None:
+    texts.run(only="one")
+    view = phases.generate(texts.project, "1", actor="Ada")
+    assert [phase.status for phase in view.phases] == ["pending"] * 4
+    assert texts.landed() == ["plan-001 phase-1: Implement one/a.txt"]
+
+
+def test_phases_side_by_side_are_cut_anew_from_a_chain_and_keep_what_is_done(texts: Texts) -> None:
+    texts.run(only="one")
+    assert texts.run(parallel=True) == 0
+    generated = texts.recorded(events.PhasesGenerated)
+    assert [getattr(event, "parallel", None) for event in generated] == [False, True]
+    assert len(texts.landed()) == 3
+
+
+def test_what_is_done_but_not_on_the_branch_any_more_is_done_again(texts: Texts) -> None:
+    texts.run(only="one")
+    base = git(texts.at.root, "rev-parse", "main").strip()
+    git(texts.at.root, "update-ref", "refs/heads/planforge/plan-001", base)
+    assert texts.run() == 0
+    assert len(texts.landed()) == 3
+
+
+def test_phases_are_not_made_anew_while_a_run_is_at_the_plan(texts: Texts) -> None:
+    work.begin_plan_run(texts.project, "1")
+    with pytest.raises(RefusedByGate, match="has an unfinished run, `run-002`"):
+        phases.generate(texts.project, "1", actor="Ada")
+    with pytest.raises(RefusedByGate, match="has an unfinished run, `run-002`"):
+        texts.run()
+    with pytest.raises(RefusedByGate, match="has an unfinished run, `run-002`"):
+        phases.skip(texts.project, "1", "1", actor="Ada", reason="x")
+
+
+# The file
+
+
+def test_the_file_shows_what_the_ledger_has(texts: Texts) -> None:
+    play(texts.at, scenes(phase_2="wrong"))
+    texts.run()
+    text = texts.file.read_text()
+    assert [line for line in text.splitlines() if line.startswith("**Status:**")] == [
+        "**Status:** done",
+        "**Status:** failed",
+        "**Status:** pending",
+        "**Status:** pending",
+    ]
+    commit = plans.steps(texts.project, "plan-001")[0].landed
+    assert f"**Commit:** `{commit}`" in text
+    assert "**Error:** the tests failed" in text
+    assert phases.view(texts.project, "1").edited == ()
+
+
+def test_a_file_that_somebody_edited_is_told_apart_put_aside_and_believed_by_nobody(texts: Texts) -> None:
+    play(texts.at, scenes(phase_2="wrong"))
+    texts.run()
+    texts.file.write_text(texts.file.read_text().replace("**Status:** failed", "**Status:** done"))
+    (difference,) = phases.view(texts.project, "1").edited
+    assert "phase-2" in difference
+    assert "done" in difference
+    assert "failed" in difference
+    with pytest.raises(RefusedByGate, match="waits for `phase-2`"):
+        texts.run(only="phase-3")
+    phases.skip(texts.project, "1", actor="Ada", reason="x")
+    (aside,) = texts.file.parent.glob("plan-001-phases.edited-*.md")
+    assert "**Status:** done" in aside.read_text()
+    assert "**Status:** skipped" in texts.file.read_text()
+
+
+def test_a_file_that_is_gone_is_said_and_written_again(texts: Texts) -> None:
+    texts.run(only="one")
+    texts.file.unlink()
+    assert "is gone" in phases.view(texts.project, "1").edited[0]
+    texts.run(only="one")
+    assert texts.file.exists()
+
+
+# The audit and its fixes
+
+
+def test_what_the_audit_finds_is_mended_and_lands_when_it_passes(texts: Texts) -> None:
+    play(
+        texts.at,
+        (
+            (("Role: auditor", "Step: phase-4", "Round: 2"), says(CLEAN)),
+            (("Role: auditor", "Step: phase-4"), says(BLOCKED)),
+            (("Role: developer", "Fix: 1"), writes("two/b.txt", text="better\n")),
+            *scenes(),
+        ),
+    )
+    assert texts.run() == 0
+    assert texts.landed()[-1] == "plan-001 phase-4: Post-implementation audit"
+    assert git(texts.at.root, "show", "planforge/plan-001:two/b.txt") == "better"
+    assert replayed(texts.project.ledger, "run-002").difference is None
+
+
+def test_what_cannot_be_mended_lands_nothing_of_it_and_is_kept(texts: Texts) -> None:
+    play(
+        texts.at,
+        (
+            (("Role: auditor", "Step: phase-4"), says(BLOCKED)),
+            (("Role: developer", "Fix: "), writes("two/b.txt", text="better\n")),
+            *scenes(),
+        ),
+    )
+    assert texts.run() == 1
+    assert len(texts.landed()) == 3
+    assert (texts.status, texts.in_file) == ("IMPLEMENTING", "IMPLEMENTING")
+    kept = git(texts.at.root, "for-each-ref", "--format=%(refname)", "refs/planforge/archive/run-002")
+    assert "phase-4-2" in kept
+    assert "has not landed" in plans.steps(texts.project, "plan-001")[3].reason
+    assert replayed(texts.project.ledger, "run-002").difference is None
+    assert Tape(texts.project.ledger, "run-002").started.flow == "plan_run"
+
+
+def test_an_approval_that_was_used_does_not_hold_for_other_content(texts: Texts) -> None:
+    texts.run(only="one")
+    texts.edit("`two/b.txt` — a text.", "`two/b.txt` — another text.")
+    phases.generate(texts.project, "1", actor="Ada")
+    with pytest.raises(RefusedByGate, match="not approved as it is now"):
+        texts.run()
+
+
+def test_a_run_that_a_person_ended_needs_a_new_approval(texts: Texts) -> None:
+    from planforge.app import runs
+
+    texts.run(only="one")
+    run = work.begin_plan_run(texts.project, "1")
+    runs.cancel(texts.project, run, reason="enough", actor="Ada")
+    assert texts.status == "REVIEW"
+    with pytest.raises(RefusedByGate, match="not approved as it is now"):
+        texts.run()
+    texts.approve()
+    assert texts.run() == 0
+    assert len(texts.landed()) == 3
