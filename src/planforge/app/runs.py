@@ -171,12 +171,43 @@ def drive(project: Project, run: str, observer: Observer, audience: Audience | N
             # Nothing of it is at work any more; what is left is what there is of a run that nobody drives.
             return cancelling.ended(project, run, ended, exit_code=Interrupted.exit_code)
         except KeyboardInterrupt:
-            raise Interrupted(
-                f"`{run}` was stopped; nothing is lost", f"run `planforge resume {run}`"
-            ) from None
+            raise _interrupted(run) from None
         finally:
             project.ledger.listeners.remove(observer)
             signal.signal(signal.SIGTERM, before)
+
+
+def drive_beside(
+    project: Project, run: str, begun: Callable[[Callable[[], None]], None], audience: Audience | None = None
+) -> Ended:
+    """The same in another thread than the first, for which no signal is meant; `begun` gets what stops it."""
+    import asyncio
+
+    from planforge.app import cancelling
+
+    async def stoppable() -> Ended | CancelRequested:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        cancel = task.cancel
+
+        def stop() -> None:
+            loop.call_soon_threadsafe(cancel)
+
+        begun(stop)
+        return await _drive(project, run, audience)
+
+    with held(project.lock(run), f"`{run}`"), _alone_at_it(project, run):
+        try:
+            ended = asyncio.run(stoppable())
+        except asyncio.CancelledError:
+            raise _interrupted(run) from None
+        if isinstance(ended, Ended):
+            return ended
+        return cancelling.ended(project, run, ended, exit_code=Interrupted.exit_code)
+
+
+def _interrupted(run: str) -> Interrupted:
+    return Interrupted(f"`{run}` was stopped; nothing is lost", f"run `planforge resume {run}`")
 
 
 def _alone_at_it(project: Project, run: str) -> AbstractContextManager[None]:
@@ -254,6 +285,8 @@ def _way_on(started: RunStarted) -> str:
     again = "forge it again"
     if started.subject.startswith("refs/"):
         again = "`planforge land` again: what has landed is kept"
+    elif started.flow == "chat":
+        again = "say it again"
     elif started.flow == "pipeline":
         again = f"`planforge task resume {started.subject}`: what there is of it is kept"
     elif started.flow == "fix":
@@ -266,6 +299,7 @@ def _way_on(started: RunStarted) -> str:
 
 def judge(run: str, result: Result) -> Ended:
     """What a flow's result means for the person who started it."""
+    from planforge.workflows.chat import ChatResult
     from planforge.workflows.course import PipelineResult
     from planforge.workflows.demo import DemoResult
     from planforge.workflows.fix import FixResult
@@ -291,6 +325,11 @@ def judge(run: str, result: Result) -> Ended:
             return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
         case UpdateResult(reason=reason):
             return Ended(run=run, succeeded=True, reason=reason, exit_code=0)
+        case ChatResult(problem=problem, done=done):
+            reason = problem or (
+                f"answered, with {len(done)} action{'s'[len(done) == 1 :]}" if done else "answered"
+            )
+            return Ended(run=run, succeeded=not problem, reason=reason, exit_code=1 if problem else 0)
         case DemoResult(ran=PlanRunResult() as ran):
             return judge(run, ran)
         case DemoResult():

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from planforge.kernel.effects import Flow
+from planforge.workflows.chat import ChatRequest, ChatResult, chat
 from planforge.workflows.course import PipelineRequest, PipelineResult
 from planforge.workflows.demo import DemoRequest, DemoResult, demo
 from planforge.workflows.fix import FixRequest, FixResult, fix
@@ -23,7 +24,16 @@ from planforge.workflows.landing import (
 from planforge.workflows.pipeline import pipeline
 from planforge.workflows.plan_run import PlanRunRequest, PlanRunResult, plan_run
 
-Result = ForgeResult | PlanRunResult | DemoResult | LandResult | UpdateResult | PipelineResult | FixResult
+Result = (
+    ForgeResult
+    | PlanRunResult
+    | DemoResult
+    | LandResult
+    | UpdateResult
+    | PipelineResult
+    | FixResult
+    | ChatResult
+)
 
 
 class Entry(NamedTuple):
@@ -42,4 +52,5 @@ FLOWS: dict[str, Entry] = {
     "demo": Entry(demo, DemoRequest, 1),
     "land": Entry(land, LandRequest, 1),
     "update_checkout": Entry(update_checkout, UpdateRequest, 1),
+    "chat": Entry(chat, ChatRequest, 1),
 }

@@ -18,6 +18,7 @@ COMMANDS = {
     "backtest": ("planforge.interfaces.cli.prove", "Say how a run would have gone under other settings"),
     "budget": ("planforge.interfaces.cli.budget", "Show what work has cost and may cost"),
     "cancel": ("planforge.interfaces.cli.work", "End a run for good, whoever drives it"),
+    "chat": ("planforge.interfaces.cli.chat", "Type commands, and talk to an agent about the project"),
     "check-proof": ("planforge.interfaces.cli.prove", "Check a proof without the repository"),
     "cleanup": ("planforge.interfaces.cli.recovery", "Remove what nobody needs any more"),
     "context": ("planforge.interfaces.cli.context", "Show what agents were told, part by part"),

@@ -79,6 +79,7 @@ ACTIVITY = {
     "Land": "it lands",
     "Merge": "{about} is merged",
     "AdvanceBranch": "the branch moves",
+    "TakeActions": "{about} that the answer asks for",
     "UpdateCheckout": "the checkout is brought forward",
 }
 
