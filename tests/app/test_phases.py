@@ -319,6 +319,9 @@ def test_the_file_shows_what_the_ledger_has(texts: Texts) -> None:
     commit = plans.steps(texts.project, "plan-001")[0].landed
     assert f"**Commit:** `{commit}`" in text
     assert "**Error:** the tests failed" in text
+    assert "**Modified:** `one/a.txt`" in text
+    assert "**Evidence:** pass: 2 of 2 tests passed" in text
+    assert "**Evidence:** fail: 1 of 3 tests failed" in text
     assert phases.view(texts.project, "1").edited == ()
 
 

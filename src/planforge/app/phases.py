@@ -81,6 +81,7 @@ class _Made(msgspec.Struct, frozen=True, kw_only=True):
 
     event: PhasesGenerated
     at: str
+    seq: int
 
 
 def newest(project: Project, plan: str) -> PhasesGenerated | None:
@@ -93,7 +94,7 @@ def _newest(project: Project, plan: str) -> _Made | None:
     found = None
     for recorded in project.ledger.stream(plan):
         if isinstance(recorded.event, events.PhasesGenerated):
-            found = _Made(event=recorded.event, at=recorded.at)
+            found = _Made(event=recorded.event, at=recorded.at, seq=recorded.seq)
     return found
 
 
@@ -398,13 +399,46 @@ def _rendered(project: Project, plan: PlanRow, made: _Made) -> str:
         phases,
         {phase.id: phase.status for phase in shown},
         updated=plan.updated_at[:10],
-        details={
-            phase.id: documents.PhaseDetail(
-                commit=phase.commit, error=phase.reason if phase.status == "failed" else ""
-            )
-            for phase in shown
-        },
+        details=_details(project, plan.plan, shown, made.seq),
     )
+
+
+SHOWN = ("StepStarted", "PatchProposed", "VerifyOk", "VerifyFailed", "AuditRecorded")
+"""The facts that the file tells of a phase."""
+
+
+def _details(
+    project: Project, plan: str, shown: Sequence[PhaseView], since: int
+) -> dict[str, documents.PhaseDetail]:
+    """What became of each phase since they were made: what it changed and what was measured of it."""
+    found = {
+        phase.id: documents.PhaseDetail(
+            commit=phase.commit, error=phase.reason if phase.status == "failed" else ""
+        )
+        for phase in shown
+    }
+    for item in happened(project.ledger, plan, since):
+        if item.kind not in SHOWN:
+            continue
+        event = item.event
+        step = getattr(event, "step", "")
+        if step in found:
+            found[step] = msgspec.structs.replace(found[step], **_told(event))
+    return found
+
+
+def _told(event: events.Event) -> dict[str, object]:
+    """What one fact says of its phase; a new attempt begins with nothing."""
+    match event:
+        case events.StepStarted():
+            return {"modified": (), "evidence": ""}
+        case events.PatchProposed(files=files):
+            return {"modified": files}
+        case events.VerifyOk(evidence=seen) | events.VerifyFailed(evidence=seen):
+            return {"evidence": f"{seen.outcome.value}: {seen.reason} (tree {seen.tree[:12]})"}
+        case events.AuditRecorded(verdict=verdict, decision_reason=reason):
+            return {"evidence": f"audit: {verdict}; {reason}"}
+    return {}
 
 
 def _file(project: Project, plan: PlanRow) -> Path:
