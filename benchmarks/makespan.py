@@ -7,7 +7,7 @@ and did not, and what the ledger and the driver cost. The bound is what no sched
 beat: the longest way through the graph, or all the work on four, whichever is more, from
 the times that the agents were told to take.
 
-`story` is the flow that is measured; whatever asks for `RunAgent` once a phase can stand there.
+It is the flow, the driver and the ledger that people run; what git and checks would take is not in it.
 """
 
 from __future__ import annotations
@@ -23,25 +23,20 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from benchmarks.measuring import HERE, Figure, at_most, progress
 
 from planforge.documents.phases import Phase, decompose
+from planforge.kernel import effects
 from planforge.kernel.driver import Call, Driver
-from planforge.kernel.effects import Access, AgentAnswer, Effect, Flow, Note, RunAgent, Together
-from planforge.kernel.events import (
-    Payload,
-    PlanCreated,
-    PlannedStep,
-    PlanStarted,
-    RunStarted,
-    StepCompleted,
-    StepStarted,
-)
+from planforge.kernel.effects import Effect
+from planforge.kernel.events import Payload, PlanCreated, RunStarted
+from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.turns import Turns
 from planforge.rules.selection import Candidate, most_urgent_first
+from planforge.workflows.plan_run import PlanRunRequest, plan_run
 
 LIMIT = 1.10
 JOBS = 4
@@ -60,6 +55,7 @@ class Case(NamedTuple):
     """A plan, and what its agents take."""
 
     name: str
+    text: str
     phases: tuple[Phase, ...]
     seconds: Mapping[str, float]
 
@@ -104,12 +100,13 @@ SHAPES = {"wide": wide, "diamonds": diamonds, "drawn": drawn}
 def case(name: str) -> Case:
     """A plan of that shape, always the same one."""
     chance = random.Random(f"{SEED}/{name}")  # noqa: S311
-    phases = decompose(document(SHAPES[name](chance)), max_files=FILES_OF_ONE)
+    text = document(SHAPES[name](chance))
+    phases = decompose(text, max_files=FILES_OF_ONE)
     files = sum(len(phase.files) for phase in phases[:-1])
     if (len(phases), files) != (PHASES + 1, PHASES * FILES_OF_ONE):
         raise RuntimeError(f"the plan was cut into {len(phases)} phases of {files} files")
     seconds = {phase.id: SECONDS * chance.uniform(1 - SPREAD, 1 + SPREAD) for phase in phases}
-    return Case(name, phases, seconds)
+    return Case(name, text, phases, seconds)
 
 
 def document(waits: Waits) -> str:
@@ -155,60 +152,126 @@ def order(phases: Sequence[Phase]) -> tuple[str, ...]:
     return most_urgent_first(waiting)
 
 
-async def story(phases: Sequence[Phase]) -> None:
-    """Carry out the phases, each as soon as it can be, and those first that most others wait for."""
-    await Note(
-        PlanStarted(
-            plan=PLAN,
-            run=RUN,
-            content="0" * 64,
-            branch=f"planforge/{PLAN}",
-            base="0" * 40,
-            steps=tuple(map(_planned, phases)),
-            kept=(),
+class World:
+    """Answers all that a run of a plan asks for, at once; only the agents take their time."""
+
+    def __init__(self, found: Case, text: str, scale: float) -> None:
+        self._found = found
+        self._text = text
+        self._scale = scale
+        self._tip = "0" * 40
+        self._commits = 0
+        self._fences = 0
+
+    async def __call__(self, effect: Effect[object], _: Call) -> object:
+        """What the world answers."""
+        return await getattr(self, type(effect).__name__)(effect)
+
+    async def RunAgent(self, effect: effects.RunAgent) -> effects.AgentAnswer:  # noqa: N802
+        step = effect.worktree.removesuffix("-1") if effect.role == "developer" else effect.worktree
+        await asyncio.sleep(self._found.seconds[step] * self._scale)
+        said = "done" if effect.role == "developer" else '{"maxSeverity": "none", "concerns": []}'
+        return effects.AgentAnswer(
+            agent="patient", text=said, stop_reason="end_turn", tool_calls=0, usage=None
         )
-    )
-    by_id = {phase.id: phase for phase in phases}
-    flows = {name: _phase(by_id[name]) for name in order(phases)}
-    await Together(flows, limit=JOBS, after={phase.id: phase.depends_on for phase in phases})
+
+    async def ReadPlan(self, _: effects.ReadPlan) -> effects.PlanText:  # noqa: N802
+        return effects.PlanText(text=self._text, object="0" * 64)
+
+    async def ReadPhases(self, effect: effects.ReadPhases) -> effects.KnownPhases:  # noqa: N802
+        return effects.KnownPhases(statuses={}, parallel=True, max_files=effect.max_files)
+
+    async def TakeApproval(self, effect: effects.TakeApproval) -> effects.Approval:  # noqa: N802
+        return effects.Approval(actor="ada", content=effect.content)
+
+    async def OpenBranch(self, _: effects.OpenBranch) -> effects.Tip:  # noqa: N802
+        return effects.Tip(commit=self._tip)
+
+    async def OpenWorktree(self, effect: effects.OpenWorktree) -> effects.Checkout:  # noqa: N802
+        return effects.Checkout(commit=effect.commit, tree=effect.commit)
+
+    async def GatherContext(self, _: effects.GatherContext) -> effects.Gathered:  # noqa: N802
+        return effects.Gathered(tier="balanced", output="", parts=(), summaries="delta", steps=(), budgets={})
+
+    async def ClaimLease(self, effect: effects.ClaimLease) -> effects.Leased:  # noqa: N802
+        self._fences += 1
+        return effects.Leased(holder=effect.holder, fence=self._fences)
+
+    async def Commit(self, effect: effects.Commit) -> effects.Patch:  # noqa: N802
+        return self._patch(effect.step, effect.parent)
+
+    async def Rebase(self, effect: effects.Rebase) -> effects.Patch:  # noqa: N802
+        return self._patch(effect.step, effect.onto)
+
+    def _patch(self, step: str, parent: str) -> effects.Patch:
+        self._commits += 1
+        files = next(phase.files for phase in self._found.phases if phase.id == step)
+        commit = f"{self._commits:040}"
+        return effects.Patch(commit=commit, tree=commit, parent=parent, files=files, changed_lines=5)
+
+    async def Inspect(self, _: effects.Inspect) -> effects.Inspection:  # noqa: N802
+        return effects.Inspection()
+
+    async def RunCheck(self, effect: effects.RunCheck) -> Evidence:  # noqa: N802
+        return Evidence(
+            check="tests",
+            outcome=Outcome.PASS,
+            reason="1 of 1 tests passed",
+            command=("test",),
+            exit_code=0,
+            counts=Counts(total=1, passed=1, failed=0, skipped=0),
+            failing=(),
+            commit=effect.commit,
+            tree=effect.tree,
+            output="0" * 64,
+            seconds=0.0,
+        )
+
+    async def Land(self, effect: effects.Land) -> effects.Landing:  # noqa: N802
+        landed = self._tip == effect.expected
+        self._tip = effect.commit if landed else self._tip
+        return effects.Landing(landed=landed, tip=self._tip)
+
+    async def _nothing(self, _: Effect[object]) -> None:
+        """Done."""
+
+    MarkPlan = ShowPhases = CloseWorktree = ReleaseLease = _nothing
 
 
-async def _phase(phase: Phase) -> None:
-    await Note(StepStarted(plan=PLAN, step=phase.id, attempt=1, base="0" * 40))
-    await RunAgent(
-        role="developer", access=Access.WRITE, worktree=phase.id, base="0" * 40, prompt=phase.change_spec
-    )
-    await Note(StepCompleted(plan=PLAN, step=phase.id, attempts=1, score=None))
-
-
-def _planned(phase: Phase) -> PlannedStep:
-    return PlannedStep(
-        step=phase.id,
-        title=phase.title,
-        kind=phase.kind.value,
-        files=phase.files,
-        depends_on=phase.depends_on,
-    )
+ASKED = tuple(
+    getattr(effects, name) for name in vars(World) if isinstance(getattr(effects, name, None), type)
+)
+"""The effects that the world answers."""
 
 
 def taken(found: Case, directory: Path, scale: float) -> float:
-    """The seconds from the first effect to the last, with a ledger on disk."""
-
-    async def agent(effect: Effect[object], _: Call) -> AgentAnswer:
-        if not isinstance(effect, RunAgent):
-            raise TypeError(type(effect).__name__)
-        await asyncio.sleep(found.seconds[effect.worktree] * scale)
-        return AgentAnswer(agent="patient", text="done", stop_reason="end_turn", tool_calls=0, usage=None)
-
+    """The seconds that the real flow takes with a ledger on disk."""
+    world = World(found, found.text, scale)
+    request = PlanRunRequest(
+        plan=PLAN,
+        run=RUN,
+        path="p.md",
+        base="0" * 40,
+        today="2026-01-01",
+        parallel=True,
+        jobs=JOBS,
+        max_files=FILES_OF_ONE,
+        leased=True,
+        inspected=True,
+        composed=True,
+        phased=True,
+    )
     with closing(Ledger.create(directory)) as ledger:
         begun = RunStarted(run=RUN, flow="plan_run", flow_version=1, subject=PLAN, request=Payload())
         ledger.append(RUN, [begun], expected=0)
-        ledger.append(PLAN, [PlanCreated(plan=PLAN, title="x", request="x", path="")], expected=0)
-        driver = Driver(ledger, RUN, {cast(type[Effect[object]], RunAgent): agent})
-        flow: Flow[None] = story(found.phases)
+        ledger.append(PLAN, [PlanCreated(plan=PLAN, title="x", request="x", path="p.md")], expected=0)
+        driver = Driver(ledger, RUN, dict.fromkeys(ASKED, world))
         started = time.perf_counter()
-        asyncio.run(driver.drive(flow))
-        return time.perf_counter() - started
+        result = asyncio.run(driver.drive(plan_run(request)))
+        seconds = time.perf_counter() - started
+    if not result.done or result.left:
+        raise RuntimeError(result.reason)
+    return seconds
 
 
 def figures(directory: Path, *, quick: bool) -> Iterator[Figure]:
