@@ -24,6 +24,7 @@ from planforge.kernel.ledger import Write
 from planforge.kernel.locks import held, is_held
 
 if TYPE_CHECKING:
+    from planforge.app.plans import PlanRow
     from planforge.app.project import Project
     from planforge.app.runs import Ended, RunRow
 
@@ -40,6 +41,18 @@ def requests(run: str) -> str:
 
 
 # Whoever asks
+
+
+def give_up(project: Project, name: str, *, reason: str, actor: str) -> PlanRow:
+    """End whatever is at a plan, at once, and cancel the plan."""
+    plan = plans.row(project, name)
+    for row in runs.rows(project, unfinished=True):
+        if row.subject == plan.plan:
+            cancel(project, row.run, reason=reason, actor=actor, with_plan=True)
+    found = plans.row(project, plan.plan)
+    if found.status == "CANCELLED" and found.status != plan.status:
+        return found  # it went with its run
+    return statuses.move(project, plan.plan, "cancel", actor=actor, reason=reason)
 
 
 def cancel(

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from calls import Command, caller
+from planforge.app import work
+from planforge.app.project import Project
 from rehearsals import Rehearsal, copied
 from texts import BLOCKED, CLEAN, Scene, forged, name_files, play, says, writes
 
@@ -133,3 +135,16 @@ def test_a_plan_that_is_approved_is_not_audited_again(call: Command) -> None:
     refused = call("plan", "audit", "1")
     assert refused.code == 5
     assert "`plan-001` is APPROVED" in refused.err
+
+
+def test_a_plan_is_given_up_with_the_run_that_was_at_it(call: Command, at: Rehearsal) -> None:
+    call("plan", "approve", "1")
+    project = Project(at.root)
+    run = work.begin_plan_run(project, "1")
+    project.ledger.close()
+    cancelled = call("plan", "cancel", "1", "--reason", "the request was withdrawn", "--json")
+    assert cancelled.code == 0
+    assert cancelled.document["status"] == "CANCELLED"
+    (row,) = [item for item in call("status", "--json").document["runs"] if item["run"] == run]
+    assert row["status"] == "failed"
+    assert call("plan", "cancel", "1", "--reason", "again").code == 5

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planforge.app import (
     approvals,
     background,
+    cancelling,
     creating,
     deciders,
     fixes,
@@ -209,8 +210,8 @@ def _cancel(project: Project, command: shapes.PlanCancel, speaker: Speaker) -> R
     who, reason = _actor(project, speaker), command.reason or "given up in a chat"
     _end(project, lambda row: row.subject == plan, who, reason)
     found = plans.row(project, plan)
-    if found.status != "CANCELLED":  # a draft goes with its forge
-        found = statuses.move(project, plan, "cancel", actor=who, reason=reason)
+    if found.status != "CANCELLED":  # it may have gone with its run
+        found = cancelling.give_up(project, plan, actor=who, reason=reason)
     return said(f"{found.plan} is {found.status}", data=found)
 
 

@@ -137,14 +137,19 @@ def approve(plan_id: str, actor: str | None, seen: str | None, as_json: bool) ->
 def cancel(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
     """Give a plan up: it is not carried out, and not landed, any more
 
-    For a plan that is not done. What has landed on its branch stays there, and so does its file. Exits with 5
-    while a run is at it; end that first with `planforge cancel`.
+    For a plan that is not done. A run that is at it is ended at once, also one in another terminal; what its
+    agents left is kept. What has landed on its branch stays there, and so does its file.
 
     \b
     Example:
       planforge plan cancel 1 --reason "the request was withdrawn"
     """
-    _move(plan_id, "cancel", actor, reason, as_json)
+    from planforge.app import cancelling, deciders
+
+    project = here()
+    who = deciders.person_or_script(project, actor)
+    found = cancelling.give_up(project, plan_id, actor=who, reason=reason)
+    show(found, f"{found.plan} is {found.status}", as_json=as_json)
 
 
 @plan.command()
@@ -165,15 +170,9 @@ def close(plan_id: str, actor: str | None, reason: str, override: bool, as_json:
       planforge plan close 1 --reason "landed and released"
       planforge plan close 1 --override --reason "finished by hand in 4f2a9c1"
     """
-    _move(plan_id, "close", actor, reason, as_json, override=override)
-
-
-def _move(
-    plan_id: str, event: str, actor: str | None, reason: str, as_json: bool, *, override: bool = False
-) -> None:
     from planforge.app import deciders, statuses
 
     project = here()
     who = deciders.person_or_script(project, actor)
-    found = statuses.move(project, plan_id, event, actor=who, reason=reason, override=override)
+    found = statuses.move(project, plan_id, "close", actor=who, reason=reason, override=override)
     show(found, f"{found.plan} is {found.status}", as_json=as_json)
