@@ -147,4 +147,4 @@ def test_a_plan_is_given_up_with_the_run_that_was_at_it(call: Command, at: Rehea
     assert cancelled.document["status"] == "CANCELLED"
     (row,) = [item for item in call("status", "--json").document["runs"] if item["run"] == run]
     assert row["status"] == "failed"
-    assert call("plan", "cancel", "1", "--reason", "again").code == 5
+    assert call("plan", "cancel", "1", "--reason", "again").code == 2
