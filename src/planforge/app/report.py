@@ -189,7 +189,7 @@ class _Teller:
                 kind=planned.kind,
                 files=planned.files,
                 depends_on=planned.depends_on,
-                status="done" if planned.step in event.kept else "pending",
+                status=_before(event, planned.step),
             )
             self._steps[planned.step] = step
             self.document.steps.append(step)
@@ -202,7 +202,7 @@ class _Teller:
     def _(self, event: events.StepStarted) -> None:
         step = self._steps[event.step]
         step.status = "in-progress"
-        if step.kind == "implement":
+        if step.kind == "implement" or event.attempt > 1:  # an audit's first is the audit; others mend
             step.attempts.append(Attempt(attempt=event.attempt, base=event.base))
 
     @take.register
@@ -268,3 +268,10 @@ class _Teller:
     def _(self, event: events.StepFailed) -> None:
         self._steps[event.step].status = "failed"
         self._steps[event.step].reason = event.reason
+
+
+def _before(started: events.PlanStarted, step: str) -> str:
+    """How far a step had come before a run of its plan."""
+    if step in started.kept:
+        return "done"
+    return "skipped" if step in started.skipped else "pending"

@@ -187,7 +187,10 @@ async def _driven(project: Project, started: RunStarted, audience: Audience, cas
         ended = Ended(run=run, succeeded=False, reason=error.message, exit_code=error.exit_code)
         for event in statuses.left_open(project, started.subject, run, error.message):
             driver.record(event)
-            plans.mark(project, event.plan, "REVIEW")
+        # Whether that was recorded now, or by a process that died before it could write the file.
+        for plan in project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", started.subject):
+            if plan.status == "REVIEW":
+                plans.mark(project, plan.plan, plan.status)
     else:
         ended = judge(run, result)
     worktrees.sweep()
