@@ -64,6 +64,8 @@ class Record(NamedTuple):
 
     refs: dict[str, str]
     documents: dict[str, str]
+    left: dict[str, str]
+    """Files that were left in the checkout, and worktrees, homes and processes that were left behind."""
     events: dict[str, list[str]]
     """By stream and path; within one, in order."""
 
@@ -74,9 +76,18 @@ def record(root: Path) -> Record:
     refs = git(root, "for-each-ref", "--format=%(refname) %(objectname) %(tree) %(contents:subject)")
     ledger = Project(root).ledger
     try:
-        return Record(dict(line.split(" ", 1) for line in refs.splitlines()), documents, events(ledger))
+        named = dict(line.split(" ", 1) for line in refs.splitlines())
+        return Record(named, documents, left(root), events(ledger))
     finally:
         ledger.close()
+
+
+def left(root: Path) -> dict[str, str]:
+    """What lies around, in the person's checkout and in the places where work is done."""
+    found = {"the checkout": git(root, "status", "--porcelain"), "git": git(root, "worktree", "list")}
+    for name in ("homes", "processes", "worktrees"):
+        found[name] = "\n".join(sorted(path.name for path in (root / ".planforge" / name).glob("*")))
+    return found
 
 
 def events(ledger: Ledger) -> dict[str, list[str]]:
@@ -156,6 +167,7 @@ def differences(whole: Record, other: Record) -> list[str]:
     return [
         *_compared("ref", whole.refs, _less(whole.refs, other.refs)),
         *_compared("file", whole.documents, other.documents),
+        *_compared("left in", whole.left, other.left),
         *_compared("events of", whole.events, other.events),
     ]
 

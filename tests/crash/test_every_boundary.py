@@ -53,6 +53,7 @@ def whole() -> Record:
     return Record(
         refs={"refs/heads/main": "abc def subject"},
         documents={"plan-001.md": "**Status:** DONE"},
+        left={"worktrees": ""},
         events={"run-001 /7/phase-1": ["/7/phase-1/1 StepStarted {}", "/7/phase-1/2 StepCompleted {}"]},
     )
 
@@ -65,6 +66,7 @@ def whole() -> Record:
         ({"refs": {**whole().refs, "refs/heads/more": "abc"}}, "ref `refs/heads/more`"),
         ({"documents": {"plan-001.md": "**Status:** REVIEW"}}, "file `plan-001.md`"),
         ({"documents": {**whole().documents, ".plan-001.md.7.part": ""}}, "file `.plan-001.md.7.part`"),
+        ({"left": {"worktrees": "run-001"}}, "left in `worktrees`"),
         ({"events": {"run-001 /7/phase-1": whole().events["run-001 /7/phase-1"][:1]}}, "StepCompleted"),
         ({"events": {"run-001 /7/phase-1": whole().events["run-001 /7/phase-1"][::-1]}}, "another order"),
         ({"events": {**whole().events, "plan-001": ["PhasesGenerated {}"]}}, "events of `plan-001`"),
