@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow test-agents test-projects soak soak-tests check format bench docs lock clean
+.PHONY: help demo test slow test-agents test-projects soak soak-tests crash check format bench docs lock clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ soak: .venv/ready ## Ten thousand histories with crashes, none of which may lose
 
 soak-tests: .venv/ready ## All tests, each property tried as often as is worth it and not as somebody waits for
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --hypothesis-profile soak
+
+crash: .venv/ready ## Kill whole stories at every boundary and resume them: none may end otherwise (CRASH="--help" for more)
+	PYTHONPATH=tests $(BIN)/python -m crash.everywhere --jobs 2 --done build/crash $(CRASH)
 
 check: .venv/ready ## Formatter, linter, types, import contract
 	$(BIN)/ruff format --check .

@@ -413,6 +413,14 @@ def test_a_home_is_removed_with_all_that_tools_left_in_it_and_nothing_beyond(wor
     assert homes.remove(furnished.home) == ()
 
 
+def test_what_a_process_had_half_written_about_a_login_when_it_died_goes_with_the_home(world: World) -> None:
+    world.log_in()
+    furnished = world.furnish()
+    furnished.home.with_name(f".{furnished.home.name}.login.0badcafe.part").write_bytes(b"[")
+    homes.remove(furnished.home)
+    assert not (world.root / ".planforge" / "homes" / "run-001").exists()
+
+
 # The known ones
 
 

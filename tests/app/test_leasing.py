@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,18 @@ from planforge.app.leasing import Leasing, give_back
 from planforge.app.project import Project
 from planforge.errors import CannotPerform, LeaseHeld, LeaseLost, NeedsPerson
 from planforge.kernel import leases
-from planforge.kernel.driver import Call
+from planforge.kernel.driver import Call, Driver, Performers
 from planforge.kernel.effects import Access, ClaimLease, Land, Leased, ReleaseLease, RunAgent
-from planforge.kernel.events import Event, LeaseReleased, LeaseRenewed, LeaseWaitEnded
+from planforge.kernel.events import (
+    EffectIntended,
+    Event,
+    LeaseGranted,
+    LeaseReleased,
+    LeaseRenewed,
+    LeaseWaitEnded,
+)
 from planforge.kernel.ledger import Ledger
+from planforge.kernel.payloads import encode, pack
 from repositories import repository
 
 CALL = Call(run="run-001", key="/0", intended_at="2026-01-02T03:04:05+00:00", resumed=False)
@@ -252,6 +261,33 @@ def test_a_lease_that_is_live_is_taken_up_although_the_run_has_no_record_of_it(t
 
     asyncio.run(story())
     assert leases.held(place.ledger) == []
+
+
+def test_a_lease_that_was_given_back_before_the_crash_is_not_taken_again(tmp_path: Path) -> None:
+    place = project(tmp_path)
+    driver = Driver(place.ledger, "run-001", performing(place))
+
+    async def story() -> None:
+        leased = await driver.drive(claimed())
+        # As if the process had died when the lease was given back and that was not on record as done.
+        body = pack(place.ledger, encode(ReleaseLease(lease=leased, reason="it is done")))
+        intended = EffectIntended(effect=ReleaseLease.__name__, fingerprint="f", body=body)
+        driver.record(intended, "/1")
+        leases.release(place.ledger, OURS, leased.fence, "it is done")
+        async with Leasing(place, "run-001").attended():
+            assert leases.held(place.ledger) == []
+
+    asyncio.run(story())
+    assert len(told(place.ledger, LeaseGranted)) == 1
+
+
+async def claimed() -> Leased:
+    return await claiming()
+
+
+def performing(place: Project) -> Performers:
+    performers: dict[Any, Any] = {ClaimLease: Leasing(place, "run-001").claim}
+    return performers
 
 
 def test_a_lease_that_ran_out_is_lost_if_somebody_else_had_the_files_meanwhile(tmp_path: Path) -> None:

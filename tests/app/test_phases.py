@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import approvals, phases, plans, statuses, work
+from planforge.app import approvals, phases, plans, report, statuses, work
 from planforge.app.project import Project
 from planforge.app.replays import replayed
 from planforge.errors import InvalidInput, PhasesStale, RefusedByGate
@@ -182,6 +182,39 @@ def test_nothing_is_left_out_if_nothing_failed_and_none_is_named(texts: Texts) -
     assert phases.skip(texts.project, "1", "3", actor="Ada", reason="x").phases[2].status == "skipped"
     with pytest.raises(RefusedByGate, match="`phase-3` is skipped already"):
         phases.skip(texts.project, "1", "phase-3", actor="Ada", reason="x")
+
+
+def test_a_run_reports_what_was_left_out_before_it(texts: Texts) -> None:
+    texts.run(only="one")
+    phases.skip(texts.project, "1", "phase-2", actor="Ada", reason="x")
+    texts.run(only="one")
+    told = report.of_run(texts.project, "run-003").steps
+    assert [step.status for step in told] == ["done", "skipped", "done", "pending"]
+
+
+def test_a_file_that_a_crash_left_behind_the_ledger_is_written_when_the_skip_is_tried_again(
+    texts: Texts,
+) -> None:
+    texts.run(only="one")
+    before = texts.file.read_bytes()
+    phases.skip(texts.project, "1", "phase-3", actor="Ada", reason="x")
+    texts.file.write_bytes(before)  # as if the process had died between the fact and the file
+    with pytest.raises(RefusedByGate, match="`phase-3` is skipped already"):
+        phases.skip(texts.project, "1", "phase-3", actor="Ada", reason="x")
+    assert "**Status:** skipped" in texts.file.read_text()
+
+
+@pytest.mark.parametrize("keep_done", [True, False])
+def test_phases_that_are_made_anew_twice_with_nothing_between_are_made_once(
+    texts: Texts, keep_done: bool
+) -> None:
+    texts.run(only="one")
+    for _ in range(2):
+        phases.generate(texts.project, "1", keep_done=keep_done, actor="Ada")
+    assert len(texts.recorded(events.PhasesGenerated)) == 2, "those of the run, and these"
+    texts.run(only="one")
+    phases.generate(texts.project, "1", keep_done=keep_done, actor="Ada")
+    assert len(texts.recorded(events.PhasesGenerated)) == 3, "a phase had come further"
 
 
 def test_all_before_a_phase_is_left_out_to_come_to_it(texts: Texts) -> None:
@@ -365,6 +398,8 @@ def test_what_the_audit_finds_is_mended_and_lands_when_it_passes(texts: Texts) -
     assert texts.run() == 0
     assert texts.landed()[-1] == "plan-001 phase-4: Post-implementation audit"
     assert git(texts.at.root, "show", "planforge/plan-001:two/b.txt") == "better"
+    told = report.of_run(texts.project, "run-002").steps[3]
+    assert [(each.attempt, each.accepted) for each in told.attempts] == [(2, True)], "the fix that was taken"
     assert replayed(texts.project.ledger, "run-002").difference is None
 
 
@@ -393,6 +428,20 @@ def test_an_approval_that_was_used_does_not_hold_for_other_content(texts: Texts)
     phases.generate(texts.project, "1", actor="Ada")
     with pytest.raises(RefusedByGate, match="not approved as it is now"):
         texts.run()
+
+
+def test_a_status_line_that_a_crash_left_behind_the_end_of_a_run_is_written_when_it_is_resumed(
+    texts: Texts,
+) -> None:
+    texts.run(only="one")
+    run = work.begin_plan_run(texts.project, "1")
+    texts.edit("`two/b.txt` — a text.", "`two/b.txt` — another text.")
+    # As if a process had found that it cannot go on, said so, and died before it wrote the file.
+    left = statuses.left_open(texts.project, "plan-001", run, "it cannot go on")
+    texts.project.ledger.append(run, left, expected=texts.project.ledger.version(run))
+    assert (texts.status, texts.in_file) == ("REVIEW", "IMPLEMENTING")
+    assert not drive(texts.project, run).succeeded
+    assert (texts.status, texts.in_file) == ("REVIEW", "REVIEW")
 
 
 def test_a_run_that_a_person_ended_needs_a_new_approval(texts: Texts) -> None:

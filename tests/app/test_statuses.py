@@ -381,6 +381,22 @@ def test_the_page_has_every_such_exit_and_no_other() -> None:
     }
 
 
+@pytest.mark.parametrize("event", ["cancel", "close"])
+def test_a_status_line_that_a_crash_left_behind_the_ledger_is_written_when_it_is_tried_again(
+    place: Place, event: str
+) -> None:
+    play(place.at, RIGHT)
+    if event == "close":
+        assert place.run().succeeded
+    path = place.at.root / plans.row(place.project, P).path
+    before = path.read_bytes()
+    place.move(event)
+    path.write_bytes(before)  # as if the process had died between the fact and the file
+    with pytest.raises(IllegalTransition):
+        place.move(event)
+    assert place.in_file == place.status
+
+
 def test_cancel_and_close_as_commands(place: Place) -> None:
     place.project.ledger.close()
     root = place.at.root

@@ -2,20 +2,22 @@
 Where a story can be cut: every event that is on record, by what it is and not by when it came.
 
 Two phases at once record their events in whatever order they get to it. An event of a flow has a key of its
-own; any other is known by its stream, its kind and how many of them came before it.
+own; any other is known by its stream, its kind and how many of them came before it in the same command.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from planforge.kernel.events import EffectIntended, Recorded
 
-CRASH = "CRASH"
+CRASH = "CRASH_AT"
 """The variable that says where a process ends."""
+STEPS = "CRASH_STEPS"
+"""The variable that names the file into which goes how much each effect asks of the system."""
 
 
 class Boundary(NamedTuple):
@@ -52,8 +54,9 @@ class Cut(NamedTuple):
     about: str = ""
 
     def __str__(self) -> str:
-        during = f" and {self.steps} steps on" if self.steps else ""
-        return f"act {self.act}: {self.about or self.at.kind} {self.at}{during}"
+        effect = f" {self.about}" if self.about else ""
+        half = " half-way" if self.steps else ""
+        return f"act {self.act + 1}, {self.at}{effect}{half}"
 
     @property
     def told(self) -> str:
@@ -69,14 +72,18 @@ def crash_of(told: str) -> tuple[Boundary, int] | None:
     return Boundary(stream, kind, key, number), steps
 
 
-def cuts(act: int, events: Iterable[Recorded], steps: Iterable[int] = (0,)) -> list[Cut]:
-    """Every way to cut an act that recorded these events; half-way through only where something is done."""
+def cuts(act: int, events: Iterable[Recorded], steps: Mapping[str, int]) -> list[Cut]:
+    """
+    Every way to cut an act that recorded these events: at each of them, and half-way through each effect that
+    asked so much of the system that there is a half-way.
+    """
     count = Count()
     found = []
     for recorded in events:
-        at = count.next(recorded)
-        event = recorded.event
-        done = isinstance(event, EffectIntended) and event.effect != "Together"
-        about = f"{at.kind} {event.effect}" if isinstance(event, EffectIntended) else at.kind
-        found += [Cut(act, at, number, about) for number in steps if done or not number]
+        at, event = count.next(recorded), recorded.event
+        about = event.effect if isinstance(event, EffectIntended) else ""
+        found.append(Cut(act, at, 0, about))
+        number = steps.get(f"{at.stream} {at.key}", 0)
+        if about and number > 1:
+            found.append(Cut(act, at, number // 2 + 1, about))
     return found

@@ -12,17 +12,17 @@ import json
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import standby
-from crash.boundaries import CRASH, Cut, cuts
-from crash.records import Record, record
+from crash.boundaries import CRASH, STEPS, Cut, cuts
+from crash.records import Record, differences, record
 from planforge.app.project import Project
-from planforge.kernel.events import Recorded
+from planforge.errors import InvalidInput, RefusedByGate
+from planforge.kernel.events import Recorded, RunEnded, RunStarted
 from programs import environment
-from rehearsals import Actions
 from repositories import commit, repository
 from texts import BLOCKED, CHECK, CLEAN, PLAN, SETTINGS, Scene, says, writes
 
@@ -35,6 +35,7 @@ LISTENED_TO = standby.Standby(
 )
 
 PATIENCE = 120.0
+REFUSED = (InvalidInput.exit_code, RefusedByGate.exit_code)
 
 
 class Act(NamedTuple):
@@ -43,8 +44,6 @@ class Act(NamedTuple):
     words: tuple[str, ...]
     code: int = 0
     scenes: tuple[Scene, ...] = ()
-    before: Callable[[Path], None] | None = None
-    """What a person does to the repository first."""
 
 
 class Story(NamedTuple):
@@ -69,10 +68,13 @@ class Stage:
         self.story = story
         self._here = place / "here"
         self._saved = place / "saved"
+        self._steps = place / "steps"
         self.root = self._here / "workshop"
-        self._set()
         self.cuts: list[Cut] = []
-        self.whole = self._tell()
+        self.whole: list[Record] = []
+        """What each act left, when nothing was cut."""
+        self._set()
+        self._tell()
 
     def _set(self) -> None:
         root = repository(
@@ -83,34 +85,32 @@ class Stage:
         (self._here / "rehearsal").mkdir()
         Project.create(root).ledger.close()
 
-    def _tell(self) -> Record:
+    def _tell(self) -> None:
         """The story without a crash, which says where it can be cut and how it ends."""
         for number, act in enumerate(self.story.acts):
             self._prepare(act)
             shutil.copytree(self._here, self._saved / str(number), symlinks=True)
             before = len(self.events())
-            ran = self.command(*act.words)
+            self._steps.write_text("")
+            ran = self.command(*act.words, extra={STEPS: str(self._steps)})
             assert ran.code == act.code, f"`{' '.join(act.words)}` ended with {ran.code}:\n{ran.said}"
-            self.cuts += cuts(number, self.events()[before:], self.halves)
-        return record(self.root)
-
-    halves = (0,)
+            counted = (line.rsplit(" ", 1) for line in self._steps.read_text().splitlines())
+            steps = {name: int(count) for name, count in counted}
+            self.cuts += cuts(number, self.events()[before:], steps)
+            self.whole.append(record(self.root))
 
     def _prepare(self, act: Act) -> None:
         if act.scenes:
             told = [{"when": list(when), "do": do} for when, do in act.scenes]
             (self._here / "rehearsal" / "script.json").write_text(json.dumps({"name": "it", "scenes": told}))
-        if act.before:
-            act.before(self.root)
 
     def events(self) -> list[Recorded]:
         """All that is on record."""
         with contextlib.closing(Project(self.root).ledger) as ledger:
             return list(ledger.since())
 
-    def command(self, *words: str, crash: str = "") -> Ran:
+    def command(self, *words: str, extra: Mapping[str, str] | None = None) -> Ran:
         """Run a command as a process of its own."""
-        extra = {CRASH: crash} if crash else {}
         process = LISTENED_TO.open("crash", words, cwd=self.root, env=environment(extra), told=True)
         try:
             out, err = process.communicate("", PATIENCE)
@@ -124,43 +124,98 @@ class Stage:
         shutil.rmtree(self._here)
         shutil.copytree(self._saved / str(act), self._here, symlinks=True)
 
-    def cut(self, cut: Cut) -> Record:
-        """The story as it ends if it is cut there and taken up again."""
+    def cut(self, cut: Cut, *, to_the_end: bool = False) -> list[str]:
+        """
+        In what the story differs if it is cut there and taken up again: after the act that was cut, and if
+        that is wanted after each that follows.
+        """
         self.restore(cut.act)
-        act, *rest = self.story.acts[cut.act :]
-        killed = self.command(*act.words, crash=cut.told)
-        assert killed.code == -signal.SIGKILL, f"it was to be killed at {cut}, and ended:\n{killed.said}"
-        resumed = self.command("resume")
-        if "nothing to resume" not in resumed.said:
-            assert resumed.code == act.code, f"resumed after {cut}:\n{resumed.said}"
-        for later in rest:
+        act = self.story.acts[cut.act]
+        before = len(self.events())
+        killed = self.command(*act.words, extra={CRASH: cut.told})
+        if killed.code != -signal.SIGKILL:
+            return [f"it was to be killed, and ended with {killed.code}:\n{killed.said}"]
+        ended = self._taken_up(act, before)
+        if ended.code != act.code:
+            return [f"taken up, it ended with {ended.code} and not with {act.code}:\n{ended.said}"]
+        found = differences(self.whole[cut.act], record(self.root))
+        for number in range(cut.act + 1, len(self.story.acts) if to_the_end and not found else 0):
+            later = self.story.acts[number]
             self._prepare(later)
             ran = self.command(*later.words)
-            assert ran.code == later.code, f"`{' '.join(later.words)}` after {cut}:\n{ran.said}"
-        return record(self.root)
+            if ran.code != later.code:
+                return [f"`{' '.join(later.words)}` ended with {ran.code}:\n{ran.said}"]
+            found += differences(self.whole[number], record(self.root))
+        return found
+
+    def _taken_up(self, act: Act, before: int) -> Ran:
+        """What somebody does who finds what the crash left, by what the ledger says and nothing else."""
+        happened = [item.event for item in self.events()[before:]]
+        if not any(isinstance(event, RunStarted) for event in happened):
+            again = self.command(*act.words)  # it had begun nothing, or is not a run: once more
+            # Where that is refused although it was not before, it was done, and is on record.
+            return Ran(act.code, again.said) if happened and again.code in REFUSED else again
+        for event in happened:
+            if isinstance(event, RunEnded):
+                return Ran(event.exit_code, event.reason)  # all was done: nothing is left to resume
+        return self.command("resume")
 
 
-TWO = PLAN.replace("- `one/a.txt` — a text.", "- `one/a.txt` — a text.\n- `two/b.txt` — another.\n")
-FINE: Actions = writes("one/a.txt")
+THREE = PLAN.replace(
+    "- `one/a.txt` — a text.",
+    "\n".join(f"- `{name}` — a text." for name in ("one/a.txt", "two/b.txt", "three/c.txt")),
+)
+
+FORGING: tuple[Scene, ...] = (
+    (("Role: drafter",), says(PLAN)),
+    (("Role: auditor", "Step: ", "Round: 2"), says(CLEAN)),
+    (("Role: auditor", "Step: "), says(BLOCKED)),
+    (("Role: auditor", "Round: 1"), says(BLOCKED)),
+    (("Role: auditor",), says(CLEAN)),
+    (("Role: reviser",), says(THREE)),
+)
+WORKING: tuple[Scene, ...] = (
+    (("Role: developer", "Fix: 1"), writes("one/a.txt", text="mended\n")),
+    (("Role: developer", "Step: phase-1", "Attempt: 1"), writes("one/a.txt", text="wrong\n")),
+    (("Role: developer", "Step: phase-1"), writes("one/a.txt")),
+    (("Role: developer", "Step: phase-3"), writes("three/c.txt")),
+)
+FAILING: Scene = (("Role: developer", "Step: phase-2"), writes("two/b.txt", text="wrong\n"))
+FINE: Scene = (("Role: developer", "Step: phase-2"), writes("two/b.txt"))
 
 FORGE_AND_RUN = Story(
     "forge and run",
     (
+        Act(("forge", "Some texts"), scenes=(*FORGING, *WORKING, FAILING)),
+        Act(("plan", "approve", "1")),
+        Act(("plan", "run", "1", "--parallel"), code=1),
+        Act(("plan", "retry", "1"), scenes=(*FORGING, *WORKING, FINE)),
+        Act(("plan", "run", "1")),
+        Act(("land",)),
+    ),
+    settings="[run]\nattempts = 2\njobs = 2\n",
+)
+
+IN_PARTS = Story(
+    "in parts",
+    (
         Act(
             ("forge", "Some texts"),
             scenes=(
-                (("Role: drafter",), says(PLAN)),
-                (("Role: auditor", "Round: 1"), says(BLOCKED)),
-                (("Role: reviser",), says(TWO)),
-                (("Role: auditor", "Step: "), says(CLEAN)),
+                (("Role: drafter",), says(THREE)),
                 (("Role: auditor",), says(CLEAN)),
-                (("Role: developer", "one/a.txt", "Attempt: 1"), writes("one/a.txt", text="wrong\n")),
-                (("Role: developer", "one/a.txt"), writes("one/a.txt")),
-                (("Role: developer", "two/b.txt"), writes("two/b.txt")),
+                *WORKING,
+                FINE,
             ),
         ),
         Act(("plan", "approve", "1")),
-        Act(("plan", "run", "1", "--parallel")),
-        Act(("land",)),
+        Act(("plan", "run-one", "1")),
+        Act(("plan", "skip", "1", "phase-2", "--reason", "it is not needed")),
+        Act(("plan", "skip-to", "1", "phase-4", "--reason", "nor is this")),
+        Act(("plan", "phases", "1", "--regenerate", "--keep-done")),
+        Act(("plan", "run", "1")),
+        Act(("plan", "close", "1", "--reason", "it was enough")),
     ),
 )
+
+STORIES = (FORGE_AND_RUN, IN_PARTS)

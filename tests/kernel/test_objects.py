@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import resource
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -110,3 +112,15 @@ def test_kill_9_leaves_whole_objects_only(tmp_path: Path) -> None:
             objects.get(name)
     found = [path for path in files(tmp_path) if not path.name.endswith(".part")]
     assert all(address(path.read_bytes()) == path.parent.name + path.name for path in found)
+
+
+def test_what_a_killed_process_left_beside_a_file_goes_with_the_next_write(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as process:
+        gone = process.pid
+    left, ours = (tmp_path / f".plan.md.{number}.0badcafe.part" for number in (gone, os.getpid()))
+    others = [tmp_path / name for name in (f".other.md.{gone}.0badcafe.part", ".plan.md.notes.of.mine.part")]
+    for path in (left, ours, *others):
+        path.write_text("half")
+    write_atomically(tmp_path / "plan.md", b"whole")
+    assert not left.exists()
+    assert all(path.exists() for path in (ours, *others)), "what may still be written, or is no part of it"

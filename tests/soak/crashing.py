@@ -97,7 +97,7 @@ class _Counter:
         self._crash = crash
 
     def hear(self, event: str, arguments: tuple[object, ...]) -> None:
-        if not _is_boundary(event, arguments):
+        if not is_boundary(event, arguments):
             return
         self._left -= 1
         if self._left:
@@ -115,7 +115,8 @@ class _Counter:
             os._exit(0)
 
 
-def _is_boundary(event: str, arguments: tuple[object, ...]) -> bool:
+def is_boundary(event: str, arguments: tuple[object, ...]) -> bool:
+    """Whether something is asked of the system that a crash can come before."""
     if event == "open":
         flags = arguments[2]
         return isinstance(flags, int) and bool(flags & WRITING)

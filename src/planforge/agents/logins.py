@@ -50,8 +50,10 @@ def withdraw(home: Path, profile: Profile, person: Path) -> None:
 
 
 def forget(home: Path) -> None:
-    """Remember no longer what was brought."""
-    _record(home).unlink(missing_ok=True)
+    """Remember no longer what was brought, nor what a process wrote of that which died while it did."""
+    record = _record(home)
+    for path in (record, *record.parent.glob(f".{record.name}.*.part")):
+        path.unlink(missing_ok=True)
 
 
 def _bring(home: Path, profile: Profile, person: Path) -> Iterator[Brought]:

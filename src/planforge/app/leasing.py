@@ -264,6 +264,9 @@ def outstanding(ledger: Ledger, run: str) -> dict[str, Kept]:
     """What a run has leased and not given back, by what it has recorded itself, whether it is live or not."""
     kept: dict[str, Kept] = {}
     for intended, completed in _performed(ledger, run):
+        if completed is None:
+            kept.pop(_given_back(ledger, intended), None)  # what is live still is found so
+            continue
         body, outcome = unpack(ledger, intended.body), unpack(ledger, completed.outcome)
         match intended.effect:
             case ClaimLease.__name__:
@@ -276,11 +279,16 @@ def outstanding(ledger: Ledger, run: str) -> dict[str, Kept]:
                 if before and after and before.holder in kept:
                     kept[after.holder] = Kept(kept.pop(before.holder).paths, after.fence)
             case ReleaseLease.__name__:
-                kept.pop(msgspec.json.decode(body, type=ReleaseLease).lease.holder, None)
+                kept.pop(_given_back(ledger, intended), None)
     return kept
 
 
-def _performed(ledger: Ledger, run: str) -> Iterator[tuple[EffectIntended, EffectCompleted]]:
+def _given_back(ledger: Ledger, intended: EffectIntended) -> str:
+    return msgspec.json.decode(unpack(ledger, intended.body), type=ReleaseLease).lease.holder
+
+
+def _performed(ledger: Ledger, run: str) -> Iterator[tuple[EffectIntended, EffectCompleted | None]]:
+    """What a run did about leases; last what it was about to give back, which may be given back or not."""
     wanted = {kind.__name__ for kind in (ClaimLease, HandOver, ReleaseLease)}
     intents: dict[str, EffectIntended] = {}
     for recorded in ledger.stream(run):
@@ -289,6 +297,9 @@ def _performed(ledger: Ledger, run: str) -> Iterator[tuple[EffectIntended, Effec
                 intents[recorded.key] = intended
             case EffectCompleted() as completed if recorded.key in intents:
                 yield intents.pop(recorded.key), completed
+    for intended in intents.values():
+        if intended.effect == ReleaseLease.__name__:
+            yield intended, None
 
 
 def _live(ledger: Ledger, run: str) -> list[Lease]:

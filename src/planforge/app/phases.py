@@ -131,7 +131,8 @@ def generate(
 
     def decide() -> list[Write]:
         runs.require_free(project, plan.plan)
-        return [_write(project, plan.plan, text, parallel=parallel, keep_done=keep_done, actor=actor)]
+        made = _write(project, plan.plan, text, parallel=parallel, keep_done=keep_done, actor=actor)
+        return [] if _said_twice(project, made) else [made]
 
     project.ledger.transact(decide)
     write(project, plan.plan)
@@ -168,6 +169,19 @@ def _write(
         actor=actor,
     )
     return Write(plan, None, [event])
+
+
+def _said_twice(project: Project, made: Write) -> bool:
+    """Whether these are the phases there are, and none of them has come further: somebody asks once more."""
+    before = newest(project, made.stream)
+    if before is None:
+        return False
+    found = {row.step: row.status for row in plans.steps(project, made.stream)}
+    given = {step.step: "pending" for step in before.steps} | {kept.step: kept.status for kept in before.kept}
+    # What was kept then is kept now under the names that it has got.
+    kept = tuple(msgspec.structs.replace(kept, was=kept.step) for kept in before.kept)
+    again = msgspec.structs.replace(before, kept=kept)
+    return found == given and list(made.events) == [again]
 
 
 def _kept(project: Project, plan: str, after: Sequence[Phase]) -> tuple[KeptStep, ...]:
@@ -514,8 +528,11 @@ def _skip(
         ]
         return [Write(plan.plan, None, skips)] if skips else []
 
-    project.ledger.transact(decide)
-    write(project, plan.plan)
+    try:
+        project.ledger.transact(decide)
+    finally:
+        # Also if nothing is left to be done, because a process died between the fact and the file.
+        write(project, plan.plan)
     return view(project, plan.plan)
 
 

@@ -267,7 +267,10 @@ async def _driven(project: Project, started: RunStarted, audience: Audience, cas
         ended = Ended(run=run, succeeded=False, reason=error.message, exit_code=error.exit_code)
         for event in statuses.left_open(project, started.subject, run, error.message):
             driver.record(event)
-            plans.mark(project, event.plan, "REVIEW")
+        # Whether that was recorded now, or by a process that died before it could write the file.
+        for plan in project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", started.subject):
+            if plan.status == "REVIEW":
+                plans.mark(project, plan.plan, plan.status)
         if started.flow == "forge":  # which gives a plan no status before it has ended well
             plans.mark_as_recorded(project, started.subject)
     else:

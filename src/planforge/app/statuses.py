@@ -18,6 +18,7 @@ from planforge.errors import RefusedByGate
 from planforge.kernel import events
 from planforge.kernel.ledger import Write
 from planforge.rules.badges import Badge
+from planforge.rules.states import IllegalTransition
 from planforge.rules.states.tables import PLAN
 
 if TYPE_CHECKING:
@@ -160,10 +161,23 @@ def move(
             moved = msgspec.structs.replace(moved, override=True)
         return [Write(plan, None, [moved])]
 
-    project.ledger.transact(decide)
+    try:
+        project.ledger.transact(decide)
+    except IllegalTransition:
+        _mark_final(project, plan)
+        raise
     found = plans.row(project, plan)
     plans.mark(project, plan, found.status)
     return found
+
+
+def _mark_final(project: Project, plan: str) -> None:
+    """Write the status of a plan that has ended, if a process died before it could: it gets no other."""
+    from planforge.app import plans
+
+    found = plans.row(project, plan)
+    if found.status in PLAN.final:
+        plans.mark(project, plan, found.status)
 
 
 def _lacking(project: Project, plan: str) -> str:

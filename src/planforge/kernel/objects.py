@@ -35,7 +35,7 @@ class Objects:
                 if not path.parent.exists():
                     path.parent.mkdir(parents=True, exist_ok=True)
                     _sync(self._directory)
-                write_atomically(path, content)
+                _write(path, content)
             except OSError as error:
                 raise LedgerUnwritable(f"object `{name[:12]}` cannot be written: {error.strerror}") from error
         return name
@@ -63,7 +63,30 @@ def _holds(path: Path, content: bytes) -> bool:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Put `content` at `path` so that a crash leaves the old file or the new one, never half of it."""
+    """
+    Put `content` at `path` so that a crash leaves the old file or the new one, never half of it.
+
+    What a crash left beside it is removed with the next write: these files lie among those of people.
+    """
+    _write(path, content)
+    for other in path.parent.iterdir():
+        if other.name.startswith(f".{path.name}.") and other.suffix == ".part" and _is_left(other.name):
+            other.unlink(missing_ok=True)
+
+
+def _is_left(temporary: str) -> bool:
+    """Whether the process is gone that began to write this."""
+    *_, process, _, _ = temporary.split(".")
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, ValueError):  # it is somebody else's, or none of ours
+        return False
+    return False
+
+
+def _write(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part")
     try:
         with temporary.open("xb") as file:
