@@ -207,6 +207,16 @@ def test_what_was_stopped_before_it_began_does_not_begin(at: Rehearsal, project:
     assert work.error.exit_code == 130
 
 
+def test_a_forge_stops_at_whatever_moment_it_is_told_to(at: Rehearsal, project: Project) -> None:
+    play(at, (ASLEEP,))
+    for milliseconds in range(10, 40, 3):
+        work = background.start(project, typed(project, f"!forge Number {milliseconds}").runs[0])
+        time.sleep(milliseconds / 1000)
+        assert background.stop([work], 20) == []
+        assert work.error is not None
+        assert work.error.exit_code == 130
+
+
 def test_nothing_goes_on_and_that_is_said(project: Project) -> None:
     assert typed(project, "!stop").text == "nothing goes on here"
     assert typed(project, "!plan cancel").exit_code == 3

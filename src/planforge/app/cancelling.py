@@ -122,10 +122,10 @@ async def unless_asked(
             return working.result()
         request = listening.result()
     finally:
-        # However this ends, an interrupt included, nothing is left at work.
+        # However this ends, an interrupt included, nothing is left at work. Both are told once, and whatever
+        # they say of being cancelled already: a timeout of their own says the same, and takes it back.
         for task in (listening, working):
-            if not task.cancelling():  # who is told twice may not come to the end of cleaning up
-                task.cancel()
+            task.cancel()
         await asyncio.gather(working, listening, return_exceptions=True)
     # It may have come to its end before it could be stopped.
     return request if working.cancelled() else working.result()

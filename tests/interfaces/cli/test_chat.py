@@ -155,7 +155,7 @@ def test_a_real_process_at_a_pipe_stops_a_forge_and_loses_nothing(at: Rehearsal,
             assert process.poll() is None, "the first one stops what goes on, and no more"
             process.send_signal(signal.SIGINT)
             rest, _ = process.communicate("", 20)
-            assert (process.returncode, rest) == (130, ""), stopped
+            assert (process.returncode, rest) == (130, ""), stopped["text"]
         else:
             rest, _ = process.communicate(sent, 20)
             stopped, listed = replies(rest)
