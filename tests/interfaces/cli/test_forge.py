@@ -332,12 +332,12 @@ def test_a_plan_whose_form_is_not_right_is_warned_about_and_not_carried_out(
 def test_a_plan_with_phases_of_an_earlier_text_is_not_carried_out_at_once(
     at: Rehearsal, call: Command
 ) -> None:
-    phases = at.root / "docs/plans/plan-001-phases.md"
     play(at, ((("Role: auditor",), says(CLEAN)),))
-    for text in ("# Phases: plan-001\nPlan hash: 0123456789abcdef\n", "nothing\n"):
-        phases.write_text(text)
-        said = call("forge", "1", "--implement", "--json")
-        assert (said.code, said.document["implement"]["refusal"]["because"]) == (5, "phases")
+    assert call("plan", "phases", "1", "--regenerate").code == 0
+    path = next((at.root / "docs/plans").glob("plan-001-some*.md"))
+    path.write_text(path.read_text().replace("— a text.", "— another text."))
+    said = call("forge", "1", "--implement", "--json")
+    assert (said.code, said.document["implement"]["refusal"]["because"]) == (5, "phases")
 
 
 def test_an_agent_cannot_have_a_plan_carried_out(
