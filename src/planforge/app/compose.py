@@ -22,6 +22,7 @@ from planforge.app import (
     handoffs,
     inspecting,
     lander,
+    phase_file,
     phases,
     plans,
     questions,
@@ -175,7 +176,7 @@ class Worker:
     async def show_phases(self, effect: effects.ShowPhases, call: Call) -> None:
         """Write the phases file as the ledger has them now."""
         del call
-        phases.write(self._project, effect.plan)
+        phase_file.write(self._project, effect.plan)
 
     async def write_phases(self, effect: effects.WritePhases, call: Call) -> None:
         """Write the phases file beside the plan."""

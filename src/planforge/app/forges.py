@@ -312,10 +312,10 @@ def _structure(project: Project, plan: str) -> str:
 
 def _phases(project: Project, plan: str) -> Literal["none", "current", "stale", "unreadable"]:
     """Whether there are phases of the plan, and of which text of it."""
-    from planforge.app import phases
+    from planforge.app import phase_views
     from planforge.documents.plan import content_hash
 
-    made = phases.newest(project, plan)
+    made = phase_views.newest(project, plan)
     if made is None:
         return "none"
     try:

@@ -1,29 +1,27 @@
 """
 The phases of a plan: made from its text, kept in the ledger, shown in a file that people read.
 
-The ledger alone says how far each phase has come. The file beside the plan is written from it
-and never read back, but for a look whether somebody has edited it: then theirs is put aside
-under another name, and both are said. Phases are of exactly one content of their plan; with any
-other they are stale, and nothing is run until they are made anew.
+The ledger alone says how far each phase has come (`phase_views.py`); `phase_file.py` writes the file. Phases
+are of exactly one content of their plan; with any other they are stale, and nothing is run until they are
+made anew.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.app import approvals, plans, runs
+from planforge.app import approvals, phase_file, phase_views, plans, runs
+from planforge.app.phase_views import PhaseView
 from planforge.documents import phases as documents
 from planforge.documents.phases import Phase, PhaseKind, signature
-from planforge.documents.plan import content_hash, declared_parallel, parse_plan_id
+from planforge.documents.plan import content_hash, declared_parallel
 from planforge.errors import InvalidInput, PhasesStale, RefusedByGate
 from planforge.kernel import effects, events
 from planforge.kernel.graph.steps import happened
 from planforge.kernel.ledger import Write
-from planforge.kernel.objects import address, write_atomically
 from planforge.rules import selection
 from planforge.rules.badges import Badge
 from planforge.rules.selection import MET, Candidate, Signed
@@ -31,32 +29,12 @@ from planforge.workflows.phase import GATE, planned
 from planforge.workspace import landing, merging
 
 if TYPE_CHECKING:
-    from pathlib import Path
 
     from planforge.app.plans import PlanRow, StepRow
     from planforge.app.project import Project
-    from planforge.kernel.events import KeptStep, PhasesGenerated
+    from planforge.kernel.events import KeptStep
 
 REGENERATE = "planforge plan phases {plan} --regenerate"
-SEALED = "<!-- planforge: {hash} -->"
-"""The last line of the file: the hash of all before it, by which an edit is noticed."""
-SEAL = re.compile(r"<!-- planforge: [0-9a-f]{16} -->\s*\Z")
-
-
-class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
-    """One phase and how far it has come."""
-
-    id: str
-    title: str
-    kind: str
-    files: tuple[str, ...]
-    depends_on: tuple[str, ...]
-    change_spec: str
-    status: str = "pending"
-    attempts: int = 0
-    commit: str = ""
-    score: int | None = None
-    reason: str = ""
 
 
 class PhasesView(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,31 +54,9 @@ class PhasesView(msgspec.Struct, frozen=True, kw_only=True):
     next: tuple[str, ...] = ()
 
 
-class _Made(msgspec.Struct, frozen=True, kw_only=True):
-    """The phases that a plan has now, and the fact that they were made."""
-
-    event: PhasesGenerated
-    at: str
-    seq: int
-
-
-def newest(project: Project, plan: str) -> PhasesGenerated | None:
-    """The phases that were made last, if any were."""
-    made = _newest(project, plan)
-    return made.event if made else None
-
-
-def _newest(project: Project, plan: str) -> _Made | None:
-    found = None
-    for recorded in project.ledger.stream(plan):
-        if isinstance(recorded.event, events.PhasesGenerated):
-            found = _Made(event=recorded.event, at=recorded.at, seq=recorded.seq)
-    return found
-
-
 def is_stale(project: Project, plan: PlanRow, content: str) -> bool:
     """Whether there are phases, and they are of another content than this."""
-    made = newest(project, plan.plan)
+    made = phase_views.newest(project, plan.plan)
     return made is not None and made.content != content
 
 
@@ -135,7 +91,7 @@ def generate(
         return [] if _said_twice(project, made) else [made]
 
     project.ledger.transact(decide)
-    write(project, plan.plan)
+    phase_file.write(project, plan.plan)
     return view(project, plan.plan)
 
 
@@ -173,7 +129,7 @@ def _write(
 
 def _said_twice(project: Project, made: Write) -> bool:
     """Whether these are the phases there are, and none of them has come further: somebody asks once more."""
-    before = newest(project, made.stream)
+    before = phase_views.newest(project, made.stream)
     if before is None:
         return False
     found = {row.step: row.status for row in plans.steps(project, made.stream)}
@@ -186,7 +142,7 @@ def _said_twice(project: Project, made: Write) -> bool:
 
 def _kept(project: Project, plan: str, after: Sequence[Phase]) -> tuple[KeptStep, ...]:
     """Which of the new phases were done or skipped before under whatever name."""
-    made = newest(project, plan)
+    made = phase_views.newest(project, plan)
     if made is None:
         return ()
     rows = {row.step: row for row in plans.steps(project, plan)}
@@ -214,7 +170,7 @@ def view(project: Project, name: str) -> PhasesView:
     """The phases of a plan as the ledger has them; those that it would get, if it has none."""
     plan = plans.row(project, name)
     text = plans.text(project, plan)
-    made, content = _newest(project, plan.plan), content_hash(text)
+    made, content = phase_views.made_last(project, plan.plan), content_hash(text)
     if made is None:
         found, side_by_side = cut(project, text, None)
         return PhasesView(
@@ -224,10 +180,10 @@ def view(project: Project, name: str) -> PhasesView:
             stale=False,
             parallel=side_by_side,
             badge=Badge.PENDING,
-            phases=tuple(_view(phase, None) for phase in found),
+            phases=tuple(phase_views.view(phase, None) for phase in found),
             next=(f"planforge plan phases {plan.plan} --regenerate",),
         )
-    shown = _phases(project, plan, made.event)
+    shown = phase_views.shown(project, plan, made.event)
     outdated = made.event.content != content
     return PhasesView(
         plan=plan.plan,
@@ -237,7 +193,7 @@ def view(project: Project, name: str) -> PhasesView:
         parallel=made.event.parallel,
         badge=plans.badge_of(plans.steps(project, plan.plan)),
         phases=shown,
-        edited=_edited(project, plan),
+        edited=phase_file.edited(project, plan),
         next=tuple(_next(plan, shown, outdated=outdated, approved=_approved(project, plan.plan, content))),
     )
 
@@ -261,53 +217,6 @@ def _next(plan: PlanRow, shown: Sequence[PhaseView], *, outdated: bool, approved
     return [f"planforge plan run {plan.plan}"]
 
 
-def _phases(project: Project, plan: PlanRow, made: PhasesGenerated) -> tuple[PhaseView, ...]:
-    """The phases of the ledger, with what their plan said about each when they were made."""
-    rows = {row.step: row for row in plans.steps(project, plan.plan)}
-    specs = {phase.id: phase for phase in _said(project, plan, made)}
-    shown = []
-    for step in made.steps:
-        phase = specs.get(step.step) or Phase(
-            id=step.step,
-            title=step.title,
-            kind=PhaseKind(step.kind),
-            files=step.files,
-            depends_on=step.depends_on,
-            change_spec="",
-        )
-        shown.append(_view(phase, rows.get(step.step)))
-    return tuple(shown)
-
-
-def _said(project: Project, plan: PlanRow, made: PhasesGenerated) -> tuple[Phase, ...]:
-    """The phases with their change specs, if the plan still says what they were made from."""
-    text = plans.text(project, plan)
-    if content_hash(text) != made.content:
-        return ()
-    return documents.decompose(text, max_files=made.max_files, parallel=made.parallel)
-
-
-def _view(phase: Phase, row: StepRow | None) -> PhaseView:
-    shown = PhaseView(
-        id=phase.id,
-        title=phase.title,
-        kind=phase.kind.value,
-        files=phase.files,
-        depends_on=phase.depends_on,
-        change_spec=phase.change_spec,
-    )
-    if row is None:
-        return shown
-    return msgspec.structs.replace(
-        shown,
-        status=row.status,
-        attempts=row.attempts,
-        commit=row.landed,
-        score=row.score,
-        reason=row.reason,
-    )
-
-
 # What a run asks for
 
 
@@ -315,13 +224,13 @@ def read(project: Project, effect: effects.ReadPhases) -> effects.KnownPhases:
     """How far the phases of exactly this content have come; made if there are none yet."""
     plan = plans.row(project, effect.plan)
     text = plans.text(project, plan)
-    made = newest(project, plan.plan)
+    made = phase_views.newest(project, plan.plan)
     if content_hash(text) != effect.content or (made and made.content != effect.content):
         raise stale(plan.plan)
     asked = effect.parallel or None
 
     def decide() -> list[Write]:
-        known = newest(project, plan.plan)
+        known = phase_views.newest(project, plan.plan)
         if known is None or (effect.parallel and not known.parallel):
             keep = known is not None
             return [_write(project, plan.plan, text, parallel=asked, keep_done=keep, actor="")]
@@ -331,7 +240,7 @@ def read(project: Project, effect: effects.ReadPhases) -> effects.KnownPhases:
         project.ledger.transact(decide)
     except InvalidInput as error:
         raise RefusedByGate(error.message, error.hint) from error
-    made = newest(project, plan.plan)
+    made = phase_views.newest(project, plan.plan)
     assert made is not None
     cut_now = documents.decompose(text, max_files=made.max_files, parallel=made.parallel)
     if tuple(planned(phase) for phase in cut_now) != made.steps:
@@ -377,113 +286,6 @@ def _changed(project: Project, plan: PlanRow, step: str) -> tuple[str, ...]:
     if not base or tip is None or project.git.ref(f"{base}^{{commit}}") is None:
         return ()
     return tuple(sorted(set(files).intersection(merging.changed(project.git, base, tip))))
-
-
-# The file
-
-
-def write(project: Project, plan: str) -> None:
-    """Write the file as the ledger has the phases now; one that somebody has edited is put aside first."""
-    row, made = plans.row(project, plan), _newest(project, plan)
-    if made is None:
-        return
-    path = _file(project, row)
-    _put_aside(path)
-    write_atomically(path, _sealed(_rendered(project, row, made)).encode())
-
-
-def _rendered(project: Project, plan: PlanRow, made: _Made) -> str:
-    shown = _phases(project, plan, made.event)
-    phases = tuple(
-        Phase(
-            id=phase.id,
-            title=phase.title,
-            kind=PhaseKind(phase.kind),
-            files=phase.files,
-            depends_on=phase.depends_on,
-            change_spec=phase.change_spec,
-        )
-        for phase in shown
-    )
-    return documents.render_phases(
-        parse_plan_id(plan.plan),
-        plan.path,
-        made.event.content,
-        made.at[:10],
-        phases,
-        {phase.id: phase.status for phase in shown},
-        updated=plan.updated_at[:10],
-        details=_details(project, plan.plan, shown, made.seq),
-    )
-
-
-SHOWN = ("StepStarted", "PatchProposed", "VerifyOk", "VerifyFailed", "AuditRecorded")
-"""The facts that the file tells of a phase."""
-
-
-def _details(
-    project: Project, plan: str, shown: Sequence[PhaseView], since: int
-) -> dict[str, documents.PhaseDetail]:
-    """What became of each phase since they were made: what it changed and what was measured of it."""
-    found = {
-        phase.id: documents.PhaseDetail(
-            commit=phase.commit, error=phase.reason if phase.status == "failed" else ""
-        )
-        for phase in shown
-    }
-    for item in happened(project.ledger, plan, since):
-        if item.kind not in SHOWN:
-            continue
-        event = item.event
-        step = getattr(event, "step", "")
-        if step in found:
-            found[step] = msgspec.structs.replace(found[step], **_told(event))
-    return found
-
-
-def _told(event: events.Event) -> dict[str, object]:
-    """What one fact says of its phase; a new attempt begins with nothing."""
-    match event:
-        case events.StepStarted():
-            return {"modified": (), "evidence": ""}
-        case events.PatchProposed(files=files):
-            return {"modified": files}
-        case events.VerifyOk(evidence=seen) | events.VerifyFailed(evidence=seen):
-            return {"evidence": f"{seen.outcome.value}: {seen.reason} (tree {seen.tree[:12]})"}
-        case events.AuditRecorded(verdict=verdict, decision_reason=reason):
-            return {"evidence": f"audit: {verdict}; {reason}"}
-    return {}
-
-
-def _file(project: Project, plan: PlanRow) -> Path:
-    return project.root / plans.phases_path(plan)
-
-
-def _sealed(text: str) -> str:
-    return f"{text}{SEALED.format(hash=address(text.encode())[:16])}\n"
-
-
-def _put_aside(path: Path) -> None:
-    """Keep what somebody made of the file, under a name of its own."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return
-    body, _, _ = content.rstrip(b"\n").rpartition(b"\n")
-    text = body + b"\n"
-    if content != _sealed(text.decode("utf-8", "replace")).encode():
-        path.rename(path.with_name(f"{path.stem}.edited-{address(content)[:8]}.md"))
-
-
-def _edited(project: Project, plan: PlanRow) -> tuple[str, ...]:
-    """In what the file differs from the ledger, in words."""
-    path, made = _file(project, plan), _newest(project, plan.plan)
-    try:
-        text = path.read_bytes().decode("utf-8", "replace")
-    except FileNotFoundError:
-        return (f"`{path.name}` is gone; it is written again with the next change",)
-    said = SEAL.sub("", text)
-    return documents.differences(said, _rendered(project, plan, made)) if made else ()
 
 
 # What a person does
@@ -532,14 +334,14 @@ def _skip(
         project.ledger.transact(decide)
     finally:
         # Also if nothing is left to be done, because a process died between the fact and the file.
-        write(project, plan.plan)
+        phase_file.write(project, plan.plan)
     return view(project, plan.plan)
 
 
 def require(project: Project, plan: str) -> list[Candidate]:
     """The phases to select from; refused if there are none, or if they are stale."""
     row = plans.row(project, plan)
-    made = newest(project, plan)
+    made = phase_views.newest(project, plan)
     if made is None:
         raise RefusedByGate(f"`{plan}` has no phases yet", f"run `planforge plan run {plan}`")
     if made.content != content_hash(plans.text(project, row)):
@@ -562,7 +364,7 @@ def _candidates(
 def runnable(project: Project, plan: str, name: str) -> str:
     """The phase of that name, if it can be run now."""
     row = plans.row(project, plan)
-    if newest(project, plan) is None:
+    if phase_views.newest(project, plan) is None:
         found = _candidates(cut(project, plans.text(project, row), None)[0], {})
     else:
         found = require(project, plan)

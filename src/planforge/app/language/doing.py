@@ -15,6 +15,7 @@ from planforge.app import (
     forges,
     landing,
     overview,
+    phase_views,
     phases,
     plan_rounds,
     plans,
@@ -147,7 +148,7 @@ def _diff(project: Project, command: shapes.PlanDiff, speaker: Speaker) -> Reply
 def _phases(project: Project, command: shapes.PlanPhases, speaker: Speaker) -> Reply:
     """Show them, made now if there are none, or made anew."""
     plan = plans.row(project, command.plan)
-    missing = phases.newest(project, plan.plan) is None and plan.status not in OVER
+    missing = phase_views.newest(project, plan.plan) is None and plan.status not in OVER
     if command.regenerate or missing:
         phases.generate(project, plan.plan, keep_done=command.keep_done, actor=_actor(project, speaker))
     return _phases_of(phases.view(project, plan.plan))
