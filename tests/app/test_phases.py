@@ -328,11 +328,11 @@ def test_what_is_done_but_not_on_the_branch_any_more_is_done_again(texts: Texts)
 
 def test_phases_are_not_made_anew_while_a_run_is_at_the_plan(texts: Texts) -> None:
     work.begin_plan_run(texts.project, "1")
-    with pytest.raises(RefusedByGate, match="is being worked on by `run-002`"):
+    with pytest.raises(RefusedByGate, match="has an unfinished run, `run-002`"):
         phases.generate(texts.project, "1", actor="Ada")
-    with pytest.raises(RefusedByGate, match="is being worked on by `run-002`"):
+    with pytest.raises(RefusedByGate, match="has an unfinished run, `run-002`"):
         texts.run()
-    with pytest.raises(RefusedByGate, match="is being worked on by `run-002`"):
+    with pytest.raises(RefusedByGate, match="has an unfinished run, `run-002`"):
         phases.skip(texts.project, "1", "1", actor="Ada", reason="x")
 
 
@@ -352,6 +352,9 @@ def test_the_file_shows_what_the_ledger_has(texts: Texts) -> None:
     commit = plans.steps(texts.project, "plan-001")[0].landed
     assert f"**Commit:** `{commit}`" in text
     assert "**Error:** the tests failed" in text
+    assert "**Modified:** `one/a.txt`" in text
+    assert "**Evidence:** pass: 2 of 2 tests passed" in text
+    assert "**Evidence:** fail: 1 of 3 tests failed" in text
     assert phases.view(texts.project, "1").edited == ()
 
 

@@ -355,3 +355,106 @@ def test_a_closed_plan_is_worth_a_remark() -> None:
 
 def test_every_missing_section_is_reported_at_once() -> None:
     assert len(plan.structural_findings("# Plan: x\n")) == len(plan.REQUIRED)
+
+
+# Templates that are given back
+
+
+SHORT = "# Plan: Limits\n\n## Objective\n\nCallers must not flood us.\n\n## Scope\n\nThe gateway.\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("The gateway.", "{{TITLE}} and more.", "the template token `{{TITLE}}`"),
+        ("The gateway.", "About {{ TASK_ID }}.", "the template token `{{ TASK_ID }}`"),
+        ("\n\n## Objective", "\n\n**ID:** (system)\n\n## Objective", "the template value `**ID:** (system)`"),
+        (
+            "\n\n## Objective",
+            "\n\n**Task:** `(system)`\n---\n\n## Objective",
+            "the template value `**Task:**",
+        ),
+        ("The gateway.", "_Define what\u2019s in and\nout of scope._", "what's in and out of scope"),
+        ("Callers must not flood us.", "*Describe the objective here*", "describe the objective here"),
+        (
+            "The gateway.",
+            "What is in scope and explicitly what is out of scope. How the changes will be verified.",
+            "examples of the template",
+        ),
+    ],
+)
+def test_a_template_that_is_given_back_is_no_plan(old: str, new: str, words: str) -> None:
+    assert old in SHORT
+    assert words in plan.template_echo(SHORT.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The gateway.", "The gateway."),
+        ("The gateway.", "How the changes will be verified is said below."),
+        ("The gateway.", "The job uses `${{ secrets.KEY }}` and `{{ page.title }}`."),
+        ("The gateway.", "The kernel (system) calls are left alone."),
+        ("The gateway.", "**ID:** (system) is what the old importer wrote."),
+    ],
+)
+def test_a_plan_may_say_what_only_looks_like_a_template(old: str, new: str) -> None:
+    assert plan.template_echo(SHORT.replace(old, new, 1)) == ""
+
+
+def test_a_draft_begins_within_its_first_96_characters() -> None:
+    lead = "x" * 95 + "\n"
+    assert plan.drafted_body(lead + SHORT).startswith("# Plan: Limits")
+    with pytest.raises(InvalidDocument, match="first 96 characters"):
+        plan.drafted_body("x" + lead + SHORT)
+
+
+# Going on with a plan
+
+
+@pytest.mark.parametrize("text", ["17", "plan-17", "plan-017", " 0017 ", "0"])
+def test_digits_mean_a_plan(text: str) -> None:
+    assert plan.looks_like_plan_id(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "17 limits", "plan 17", "plan-", "Plan the move", "-17", "plan-17a", "1.7"]
+)
+def test_anything_else_is_a_request(text: str) -> None:
+    assert not plan.looks_like_plan_id(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("45000", 45.0),
+        ("45s", 45.0),
+        ("2m", 120.0),
+        ("1h", 3600.0),
+        ("1.5m", 90.0),
+        ("45 S", 45.0),
+        ("`30s`", 30.0),
+        ("1", 1.0),
+        ("200ms", 1.0),
+        ("0", 0.0),
+        ("0s", 0.0),
+        ("off", 0.0),
+        ("None", 0.0),
+        ("disable", 0.0),
+        ("DISABLED", 0.0),
+        ("false", 0.0),
+        ("", None),
+    ],
+)
+def test_a_plan_says_how_often_it_wants_a_sign_of_life(value: str, seconds: float | None) -> None:
+    assert plan.heartbeat(f"# Plan: Limits\n\n**ID:** plan-001\n**Heartbeat:** {value}\n\n---\n") == seconds
+
+
+@pytest.mark.parametrize("value", ["soon", "-5", "5 days", "1e9", "45s please"])
+def test_what_is_no_time_is_no_heartbeat(value: str) -> None:
+    with pytest.raises(InvalidDocument, match="is no heartbeat"):
+        plan.heartbeat(f"# Plan: Limits\n\n**Heartbeat:** {value}\n\n---\n")
+
+
+def test_only_the_header_has_a_heartbeat() -> None:
+    assert plan.heartbeat("# Plan: Limits\n\n---\n\n**Heartbeat:** 5s\n") is None

@@ -393,6 +393,10 @@ STORY: tuple[tuple[str, Event], ...] = (
     ),
     (
         "plan-001",
+        events.LessonDecided(plan="plan-001", decision="add", lesson="read-first", actor="A", reason="twice"),
+    ),
+    (
+        "plan-001",
         events.PlanRescoped(
             plan="plan-001",
             revision=2,
@@ -460,6 +464,10 @@ STORY: tuple[tuple[str, Event], ...] = (
         events.QuestionAnswered(
             number=1, run="run-002", hash="8" * 64, answer="ask again", actor="A <a@b.c>", reason="ja, bitte"
         ),
+    ),
+    (
+        "run-002/requests",
+        events.CancelRequested(run="run-002", actor="A <a@b.c>", reason="zu langsam", with_plan=True),
     ),
     (
         "plan-001",
@@ -592,6 +600,17 @@ STORY: tuple[tuple[str, Event], ...] = (
     (
         "run-003",
         events.CheckoutUpdated(branch="main", place="/srv/project", was="ba5e", now="1a4d", files=2),
+    ),
+    (
+        "plan-001",
+        events.PullRequestOpened(
+            plan="plan-001",
+            url="https://example.org/pull/1",
+            branch="planforge/plan-001",
+            commit="c0de",
+            actor="A",
+            base="main",
+        ),
     ),
 )
 """A plan that is forged, approved, carried out with one retry, and stopped by its audit."""

@@ -531,7 +531,8 @@ MISCOUNTED = f"SELECT node FROM steps WHERE waiting IS NOT {WAITING}"  # noqa: S
 
 UNFINISHED = """
 SELECT node FROM revisions WHERE unfinished <> (SELECT count(*) FROM steps
-WHERE steps.plan = revisions.plan AND steps.revision = revisions.revision AND status <> 'done')
+WHERE steps.plan = revisions.plan AND steps.revision = revisions.revision
+AND status NOT IN ('done', 'skipped'))
 """
 
 
@@ -608,6 +609,7 @@ wild: list[type[Event]] = [
     kind for kind in events.EVENTS.values() if "plan" in kind.__struct_fields__ and kind is not PlanCreated
 ]
 wild += [StepStarted, StepCompleted, StepFailed, GateOpened, RiskRaised, RiskSettled, PlanStarted] * 4
+wild += [events.StepSkipped, events.StepReopened, events.PhasesGenerated] * 4
 
 
 @st.composite

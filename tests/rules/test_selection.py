@@ -276,3 +276,27 @@ def test_what_is_kept_was_done_says_the_same_and_stands_on_what_is_kept(
         assert old[source].status in MET
         assert old[source].signature == new[name].signature
         assert set(new[name].depends_on) <= found.keys()
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        pytest.param(["p", "p", "p 2"], "213", id="who is waited for comes first"),
+        pytest.param(["p", "p 1", "p", "p 3", "p 4"], "31425", id="the longer row first"),
+        pytest.param(["p", "p", "p"], "123", id="among equals as they stand"),
+        pytest.param(["p", "p 1", "p 1", "p 2 3"], "1234", id="a diamond"),
+        pytest.param(["p 9", "p"], "12", id="what there is not makes nobody urgent"),
+        pytest.param([], "", id="none"),
+    ],
+)
+def test_whoever_most_phases_in_a_row_wait_for_is_most_urgent(said: list[str], expected: str) -> None:
+    found = selection.most_urgent_first(phases(*said))
+    assert "".join(name.removeprefix("phase-") for name in found) == expected
+
+
+@given(graphs())
+def test_every_phase_is_as_urgent_as_it_is_and_before_all_that_wait_for_it(found: list[Candidate]) -> None:
+    order = selection.most_urgent_first(found)
+    assert sorted(order) == sorted(phase.id for phase in found)
+    for phase in found:
+        assert all(order.index(name) < order.index(phase.id) for name in phase.depends_on)

@@ -86,7 +86,14 @@ def rejections(flow: Driven[StepResult]) -> list[str]:
 
 def test_a_change_whose_evidence_passes_lands() -> None:
     flow = step(World(developer=["did it"]))
-    assert flow.result == StepResult(step="phase-1", done=True, tip="commit-1", reason="as told: pass")
+    assert flow.result == StepResult(
+        step="phase-1",
+        done=True,
+        tip="commit-1",
+        reason="as told: pass",
+        files=("gateway/limit.py", "tests/test_limit.py"),
+        changed_lines=20,
+    )
     assert kinds(flow) == ["StepStarted", "PatchProposed", "VerifyOk", "PatchApplied", "StepCompleted"]
 
 

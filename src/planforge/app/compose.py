@@ -32,6 +32,7 @@ from planforge.app import landing as landing_runs
 from planforge.app.asking import Asking
 from planforge.app.audience import NOBODY, Audience
 from planforge.app.casting import Cast
+from planforge.app.language import talking
 from planforge.app.leasing import Leasing
 from planforge.app.project import Project
 from planforge.app.working import Workroom
@@ -41,6 +42,7 @@ from planforge.kernel.driver import Call, Performers
 from planforge.kernel.events import PatchApplied
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.objects import address, write_atomically
+from planforge.workflows.chat import TakeActions
 from planforge.workflows.demo import MakeSample
 from planforge.workspace import landing
 from planforge.workspace.worktrees import Worktrees
@@ -88,6 +90,8 @@ def performers(
     }
     if flow in (landing_runs.LAND, landing_runs.UPDATE):
         table |= lander.performers(project, run)
+    if flow == "chat":
+        table |= {TakeActions: talking.take_actions(project)}
     if flow == "demo":
         stage = demo.Stage(project)
         table |= {MakeSample: stage.make_sample, effects.AskHuman: stage.approve}

@@ -39,7 +39,9 @@ from planforge.kernel.scores import (
 if TYPE_CHECKING:
     from planforge.app.project import Project
 
-NAME = re.compile(r"(?P<prefix>plan-)?0*(?P<number>[1-9][0-9]{0,8})(?P<revision>\.r[0-9]+)?(?P<rest>[/!].*)?")
+NAME = re.compile(
+    r"(?P<prefix>plan-|fix-)?0*(?P<number>[1-9][0-9]{0,8})(?P<revision>\.r[0-9]+)?(?P<rest>[/!].*)?"
+)
 
 PARTS = (
     ("diff_size", SIZE),
@@ -92,12 +94,14 @@ def node(project: Project, name: str) -> str:
     """
     The node that a person means: `1`, `plan-1` and `plan-001` are the plan, `1/phase-2` is a step of it.
 
+    A fix is always named in full, `fix-1` or `fix-001`, since a number alone is a plan.
+
     A number alone stands for the newest revision; the full name of a step is exact.
     """
     found = NAME.fullmatch(name.strip())
     if found is None:
         return name.strip()
-    plan = f"plan-{int(found['number']):03}"
+    plan = f"{found['prefix'] or 'plan-'}{int(found['number']):03}"
     rest = found["rest"] or ""
     if rest and not found["prefix"] and not found["revision"]:
         return f"{graph.newest(project.ledger, plan)}{rest}"

@@ -13,10 +13,12 @@ from datetime import UTC, datetime
 import msgspec
 
 from planforge.app.project import Project
+from planforge.app.settings import LessonSettings, Settings
 from planforge.kernel import effects
 from planforge.kernel.events import RecordedFinding, StepCompleted
 from planforge.rules import protection
 from planforge.rules.findings import Finding, Severity
+from planforge.rules.protection import Protection
 from planforge.rules.scanning import integrity
 from planforge.rules.scanning.issues import live
 from planforge.workspace import patches, reading, repository
@@ -46,10 +48,18 @@ def inspect(project: Project, effect: effects.Inspect) -> effects.Inspection:
         [item.path for item in changed],
         _ci_files(project, effect.parent) | before,
         after,
-        settings.protect,
+        _protection(settings),
         unread={item.path for item in changed if item.unread or item.binary},
     )
     return effects.Inspection(findings=_recorded(found), protected=tuple(map(str, needs)))
+
+
+def _protection(settings: Settings) -> Protection:
+    """What is protected, with the file of lessons wherever it is: agents are told what it says."""
+    own, file = settings.protect, settings.lessons.file
+    if own.replace is not None or file == LessonSettings().file:
+        return own
+    return msgspec.structs.replace(own, add=(*own.add, file))
 
 
 def _lines(project: Project, effect: effects.Inspect) -> dict[str, int]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from planforge.app import queue
+from planforge.app import plans, queue
 from planforge.kernel import effects
 from planforge.kernel.effects import Probed, Target
 from planforge.workspace import landing, merging, updating
@@ -92,7 +92,8 @@ class Lander:
     async def update_checkout(self, effect: effects.UpdateCheckout, call: Call) -> effects.CheckoutChange:
         """Update it; an update that was begun is finished."""
         del call
-        return await asyncio.to_thread(updating.update, self._project.git, effect.branch, effect.commit)
+        ours = plans.documents(self._project)
+        return await asyncio.to_thread(updating.update, self._project.git, effect.branch, effect.commit, ours)
 
 
 def performers(project: Project, run: str) -> Mapping[Any, Callable[[Any, Call], Awaitable[object]]]:

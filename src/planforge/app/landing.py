@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.app import plans, queue, runs
+from planforge.documents.plan import is_fix
 from planforge.errors import InvalidInput, NoRepository, NotFound, RefusedByGate
 from planforge.kernel import effects, events
 from planforge.kernel.effects import HeldPlan, Probed, Target
@@ -196,7 +197,7 @@ def begin_update(project: Project, onto: str | None = None) -> str | None:
             if not updating.is_begun(git, branch):
                 return None
             tip = at
-        updating.look(git, branch, tip)
+        updating.look(git, branch, tip, plans.documents(project))
         request = UpdateRequest(run="", branch=branch, commit=tip)
         return runs.begin(
             project, UPDATE, f"{HEADS}{branch}", lambda run: msgspec.structs.replace(request, run=run)
@@ -294,7 +295,9 @@ def _take_left(told: LandReport, event: events.Event) -> None:
 
 def _next(told: LandReport) -> Iterator[str]:
     for item in told.left:
-        if item.why != "held":
+        if item.why != "held" and is_fix(item.plan):
+            yield f"planforge fix --again {item.plan}"
+        elif item.why != "held":
             yield f"planforge plan approve {item.plan}"
             yield f"planforge plan run {item.plan}"
     if told.landed and told.landing != told.branch:

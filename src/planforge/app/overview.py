@@ -1,4 +1,8 @@
-"""One screen: what there is, what waits for a person, what to type next."""
+"""
+One screen: what goes on, what waits for a person, what there is and what it has cost, what to type next.
+
+All of it comes from the projections, by their keys, and none of the events is loaded: it has to be quick.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +19,57 @@ from planforge.app.tasks import TaskRow
 if TYPE_CHECKING:
     from planforge.app.project import Project
 
+FIX = "fix-"
+"""How the names of small changes begin that have no plan file."""
+
 SHOWN_RUNS = 10
 """How many ended runs the screen shows; the unfinished ones are all there."""
 
 
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """What something has cost so far; None is unknown, not nothing."""
+
+    tokens: int | None = None
+    money: int | None = None
+    """In millionths, as agents reported it."""
+    unknown: int = 0
+    """How many amounts nobody could tell; each counts as what was put aside for it."""
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that somebody drives now."""
+
+    run: str
+    flow: str
+    subject: str
+    since: str
+    steps: tuple[str, ...]
+    """Which steps are under way."""
+    roles: tuple[str, ...]
+    """Whose agents are at work."""
+    cost: Cost
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that does not go on without a person."""
+
+    what: str
+    """question, gate, plan, run or task"""
+    name: str
+    about: str
+    since: str
+    command: str
+    """The one command to type."""
+
+
 class PlanStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan and how far its steps have come."""
+    """A plan, how far its steps have come, and what it has cost."""
 
     plan: PlanRow
     steps: tuple[StepRow, ...]
+    badge: str = ""
+    """What its evidence amounts to, in a word."""
+    cost: Cost = Cost()
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,26 +86,203 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """What people are asked and have not answered, the oldest first."""
     tasks: tuple[TaskRow, ...] = ()
     """Tasks on their way through a pipeline, without those that were given up."""
+    running: tuple[Running, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    """What waits for a person, the oldest first."""
+    cost: Cost = Cost()
+    """What all runs have cost."""
+    now: str = ""
 
 
 def overview(project: Project) -> Overview:
     """The state of `project` as the ledger has it."""
     every = runs.rows(project)
-    ended = [run for run in every if not run.unfinished]
-    shown = [run for run in every if run.unfinished or run in ended[-SHOWN_RUNS:]]
-    listed = tuple(PlanStatus(plan=row, steps=plans.steps(project, row.plan)) for row in plans.rows(project))
+    ended = [run.run for run in every if not run.unfinished]
+    last = set(ended[-SHOWN_RUNS:])
+    shown = [run for run in every if run.unfinished or run.run in last]
+    by_plan = _costs(project, "plan:", "plan;")
+    listed = tuple(
+        _plan(project, row, by_plan.get(f"plan:{row.plan}", Cost())) for row in plans.rows(project)
+    )
+    asked = questions.waiting(project).questions
+    current = tuple(task for task in tasks.rows(project) if task.status != "abandoned")
     return Overview(
         root=str(project.root),
         events=project.ledger.head(),
         runs=tuple(shown),
         plans=listed,
-        next=tuple(_next(project, every, [item.plan for item in listed])),
-        questions=questions.waiting(project).questions,
-        tasks=tuple(task for task in tasks.rows(project) if task.status != "abandoned"),
+        next=tuple(_next(project, every, listed)),
+        questions=asked,
+        tasks=current,
+        running=tuple(_running(project, run) for run in every if run.status == "running"),
+        waiting=_waiting(project, every, listed, asked, current),
+        cost=_in_all(project),
+        now=project.ledger.now().isoformat(timespec="seconds"),
     )
 
 
-def _next(project: Project, every: list[RunRow], listed: list[PlanRow]) -> list[str]:
+def _plan(project: Project, row: PlanRow, cost: Cost) -> PlanStatus:
+    steps = plans.steps(project, row.plan)
+    return PlanStatus(plan=row, steps=steps, badge=plans.badge_of(steps) if steps else "", cost=cost)
+
+
+# What goes on
+
+
+def _running(project: Project, run: RunRow) -> Running:
+    steps = "SELECT step FROM steps WHERE plan = ? AND status = 'in-progress' AND revision = "
+    newest = "(SELECT max(revision) FROM revisions WHERE plan = ?) ORDER BY ordinal"
+    under_way = project.ledger.query(f"{steps}{newest}", run.subject, run.subject)
+    # What is put aside for an agent at work names the role it plays.
+    aside = "SELECT scopes FROM reservations WHERE reconciled IS NULL AND reservation BETWEEN ? AND ?"
+    scopes = project.ledger.query(aside, f"{run.run}/", f"{run.run}0")
+    prefix = f"role:{run.run}/"
+    roles = (
+        scope.removeprefix(prefix)
+        for (names,) in scopes
+        for scope in msgspec.json.decode(names, type=list[str])
+        if scope.startswith(prefix)
+    )
+    return Running(
+        run=run.run,
+        flow=run.flow,
+        subject=run.subject,
+        since=run.started_at,
+        steps=tuple(step for (step,) in under_way),
+        roles=tuple(dict.fromkeys(roles)),
+        cost=_costs(project, f"run:{run.run}", f"run:{run.run}/").get(f"run:{run.run}", Cost()),
+    )
+
+
+# What waits
+
+
+def _waiting(
+    project: Project,
+    every: list[RunRow],
+    listed: tuple[PlanStatus, ...],
+    asked: tuple[QuestionRow, ...],
+    current: tuple[TaskRow, ...],
+) -> tuple[Waiting, ...]:
+    found = [
+        Waiting(
+            what="question",
+            name=each.name,
+            about=f"{' '.join(each.text.split())} ({' | '.join(option.name for option in each.options)})",
+            since=each.asked_at,
+            command=f"planforge question show {each.name}",
+        )
+        for each in asked
+    ]
+    at_gates = _gates(project)
+    found += at_gates
+    explained = {each.run for each in asked} | {
+        run.run for run in every if any(gate.about.startswith(f"{run.subject} ") for gate in at_gates)
+    }
+    found += [_of_run(run) for run in every if _needs_somebody(run) and run.run not in explained]
+    busy = {run.subject for run in every if run.unfinished}
+    unlanded = {plan for (plan,) in project.ledger.query("SELECT plan FROM unlanded")}
+    for item in listed:
+        if item.plan.plan not in busy and (command := _command(item, unlanded)):
+            found.append(
+                Waiting(
+                    what="plan",
+                    name=item.plan.plan,
+                    about=f"{item.plan.status}: {item.plan.title}",
+                    since=item.plan.updated_at,
+                    command=command,
+                )
+            )
+    found += [
+        Waiting(
+            what="task",
+            name=task.task,
+            about=f"{task.status}: {task.title}",
+            since=task.updated_at,
+            command=f"planforge task show {task.task}",
+        )
+        for task in current
+        if task.stuck and task.task not in busy
+    ]
+    return tuple(sorted(found, key=lambda each: each.since))
+
+
+def _gates(project: Project) -> list[Waiting]:
+    columns = (
+        "SELECT number, plan, step, raised_at FROM raised_gates WHERE status = 'waiting' ORDER BY number"
+    )
+    return [
+        Waiting(
+            what="gate",
+            name=f"gate-{number:03d}",
+            about=f"{plan} {step}: a change needs a person",
+            since=raised_at,
+            command=f"planforge gate show gate-{number:03d}",
+        )
+        for number, plan, step, raised_at in project.ledger.query(columns)
+    ]
+
+
+def _needs_somebody(run: RunRow) -> bool:
+    return run.status in ("interrupted", "waiting")
+
+
+def _of_run(run: RunRow) -> Waiting:
+    why = run.reason or run.status
+    if run.until:
+        why = f"parked until {run.until[:16].replace('T', ' ')} UTC"
+    about = f"{run.flow} of {run.subject}: {why}"
+    return Waiting(
+        what="run", name=run.run, about=about, since=run.updated_at, command=f"planforge resume {run.run}"
+    )
+
+
+def _command(item: PlanStatus, unlanded: set[str]) -> str:
+    """What to type about a plan that nobody is at; empty if it waits for nobody."""
+    plan = item.plan
+    if plan.plan.startswith(FIX) and plan.status in ("REVIEW", "APPROVED", "IMPLEMENTING"):
+        return _next_of_fix(item)
+    if plan.status == "DRAFT" and plan.object:
+        return f"planforge forge {plan.plan}"
+    if plan.status == "DONE":
+        return "planforge land" if plan.plan in unlanded else ""
+    return {
+        "REVIEW": f"planforge plan show {plan.plan}",
+        "APPROVED": f"planforge plan run {plan.plan}",
+        "IMPLEMENTING": f"planforge plan run {plan.plan}",
+        "AUDITING": f"planforge plan run {plan.plan}",
+    }.get(plan.status, "")
+
+
+# What it has cost
+
+
+def _costs(project: Project, first: str, end: str) -> dict[str, Cost]:
+    """What the scopes from one name on, and before another, have spent."""
+    columns = "SELECT scope, kind, spent, unknown FROM budgets WHERE scope >= ? AND scope < ?"
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for scope, kind, spent, unknown in project.ledger.query(columns, first, end):
+        found.setdefault(scope, {})[kind] = (spent, unknown)
+    return {scope: _cost(kinds) for scope, kinds in found.items()}
+
+
+def _in_all(project: Project) -> Cost:
+    """What all runs have cost, added up where they are kept: there may be thousands of them."""
+    columns = "SELECT kind, total(spent), total(unknown) FROM budgets"
+    found = project.ledger.query(f"{columns} WHERE scope >= 'run:' AND scope < 'run;' GROUP BY kind")
+    return _cost({kind: (int(spent), int(unknown)) for kind, spent, unknown in found})
+
+
+def _cost(kinds: dict[str, tuple[int, int]]) -> Cost:
+    tokens, money = kinds.get("tokens", (0, 0)), kinds.get("money", (0, 0))
+    # An agent that costs nothing says so; one that says nothing may have cost anything.
+    return Cost(tokens=tokens[0] or None, money=money[0] or None, unknown=tokens[1] + money[1])
+
+
+# What to type
+
+
+def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...]) -> list[str]:
     gates = project.ledger.query("SELECT number FROM raised_gates WHERE status = 'waiting' ORDER BY number")
     unlanded = {plan for (plan,) in project.ledger.query("SELECT plan FROM unlanded")}
     asked = project.ledger.query("SELECT number FROM questions WHERE status = 'waiting' ORDER BY number")
@@ -69,10 +292,15 @@ def _next(project: Project, every: list[RunRow], listed: list[PlanRow]) -> list[
     due = [run for run in waiting if not run.until or runs.is_due(project, run.until)]
     commands += [f"planforge resume {run.run}" for run in due]
     busy = {run.subject for run in every if run.unfinished}
-    for plan in listed:
+    for item in listed:
+        plan = item.plan
         if plan.plan in busy:
             continue
-        if plan.status == "REVIEW":
+        if plan.plan.startswith(FIX) and plan.status in ("REVIEW", "APPROVED", "IMPLEMENTING"):
+            commands.append(_next_of_fix(item))
+        elif plan.status == "DRAFT" and plan.object:
+            commands += [f"planforge forge {plan.plan}", f"planforge plan approve {plan.plan}"]
+        elif plan.status == "REVIEW":
             commands += [f"planforge plan show {plan.plan}", f"planforge plan approve {plan.plan}"]
         elif plan.status == "APPROVED":
             commands.append(f"planforge plan run {plan.plan}")
@@ -81,3 +309,11 @@ def _next(project: Project, every: list[RunRow], listed: list[PlanRow]) -> list[
     stuck = [task for task in tasks.rows(project) if task.stuck and task.task not in busy]
     commands += [f"planforge task show {task.task}" for task in stuck]
     return commands or ['planforge forge "what you want"']
+
+
+def _next_of_fix(item: PlanStatus) -> str:
+    """A fix that is not done: taken although it is not small, if it passed; otherwise done again."""
+    fix = item.plan.plan
+    if item.plan.status != "IMPLEMENTING" and all(step.status == "done" for step in item.steps):
+        return f"planforge fix --accept {fix} --reason TEXT"
+    return f"planforge fix --again {fix}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.app import plans, runs
+from planforge.app import approvals, plans, runs
 from planforge.documents import phases as documents
 from planforge.documents.phases import Phase, PhaseKind, signature
 from planforge.documents.plan import content_hash, declared_parallel, parse_plan_id
@@ -27,7 +27,7 @@ from planforge.kernel.objects import address, write_atomically
 from planforge.rules import selection
 from planforge.rules.badges import Badge
 from planforge.rules.selection import MET, Candidate, Signed
-from planforge.workflows.phase import planned
+from planforge.workflows.phase import GATE, planned
 from planforge.workspace import landing, merging
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class _Made(msgspec.Struct, frozen=True, kw_only=True):
 
     event: PhasesGenerated
     at: str
+    seq: int
 
 
 def newest(project: Project, plan: str) -> PhasesGenerated | None:
@@ -93,7 +94,7 @@ def _newest(project: Project, plan: str) -> _Made | None:
     found = None
     for recorded in project.ledger.stream(plan):
         if isinstance(recorded.event, events.PhasesGenerated):
-            found = _Made(event=recorded.event, at=recorded.at)
+            found = _Made(event=recorded.event, at=recorded.at, seq=recorded.seq)
     return found
 
 
@@ -129,7 +130,7 @@ def generate(
     _require_open(plan)
 
     def decide() -> list[Write]:
-        require_idle(project, plan.plan)
+        runs.require_free(project, plan.plan)
         made = _write(project, plan.plan, text, parallel=parallel, keep_done=keep_done, actor=actor)
         return [] if _said_twice(project, made) else [made]
 
@@ -141,16 +142,6 @@ def generate(
 def _require_open(plan: PlanRow) -> None:
     if plan.status in ("CLOSED", "CANCELLED"):
         raise RefusedByGate(f"`{plan.plan}` is {plan.status}: nothing more is done with it")
-
-
-def require_idle(project: Project, plan: str, but: str = "") -> None:
-    """Refuse while another run is at the plan."""
-    for row in runs.rows(project, unfinished=True):
-        if row.subject == plan and row.run != but:
-            raise RefusedByGate(
-                f"`{plan}` is being worked on by `{row.run}` ({row.status})",
-                f"run `planforge resume {row.run}`, or end it: `planforge cancel {row.run} --reason TEXT`",
-            )
 
 
 def cut(project: Project, text: str, parallel: bool | None) -> tuple[tuple[Phase, ...], bool]:
@@ -199,19 +190,19 @@ def _kept(project: Project, plan: str, after: Sequence[Phase]) -> tuple[KeptStep
     if made is None:
         return ()
     rows = {row.step: row for row in plans.steps(project, plan)}
-    statuses = _statuses(project, plan, tuple(rows.values()))
+    known = _statuses(project, plan, tuple(rows.values()))
     before = [
         Signed(
             id=step.step,
             signature=made.signatures.get(step.step, ""),
-            status=statuses.get(step.step, "pending"),
+            status=known.get(step.step, "pending"),
             depends_on=step.depends_on,
         )
         for step in made.steps
     ]
     new = [Signed(id=phase.id, signature=signature(phase), depends_on=phase.depends_on) for phase in after]
     return tuple(
-        events.KeptStep(step=step, was=was, status=statuses[was], commit=rows[was].landed)
+        events.KeptStep(step=step, was=was, status=known[was], commit=rows[was].landed)
         for step, was in selection.kept(before, new).items()
     )
 
@@ -240,29 +231,34 @@ def view(project: Project, name: str) -> PhasesView:
     outdated = made.event.content != content
     return PhasesView(
         plan=plan.plan,
-        path=_file(project, plan).relative_to(project.root).as_posix(),
+        path=plans.phases_path(plan),
         content=made.event.content,
         stale=outdated,
         parallel=made.event.parallel,
         badge=plans.badge_of(plans.steps(project, plan.plan)),
         phases=shown,
         edited=_edited(project, plan),
-        next=tuple(_next(plan, shown, outdated)),
+        next=tuple(_next(plan, shown, outdated=outdated, approved=_approved(project, plan.plan, content))),
     )
 
 
-def _next(plan: PlanRow, shown: Sequence[PhaseView], outdated: bool) -> list[str]:
+def _approved(project: Project, plan: str, content: str) -> bool:
+    """Whether a run may begin with the plan as it is now."""
+    return approvals.holding(project, plan, GATE, content) is not None
+
+
+def _next(plan: PlanRow, shown: Sequence[PhaseView], *, outdated: bool, approved: bool) -> list[str]:
     if outdated:
         again = REGENERATE.format(plan=plan.plan)
         return [f"{again} --keep-done", again]
     if all(phase.status in MET for phase in shown) and plan.status == "DONE":
         return [f"planforge plan land {plan.plan}"]
+    if not approved:
+        return [f"planforge plan approve {plan.plan}"]
     failed = [phase.id for phase in shown if phase.status == "failed"]
-    if failed and plan.status == "IMPLEMENTING":
+    if failed:
         return [f"planforge plan {verb} {plan.plan} {failed[0]}" for verb in ("retry", "skip")]
-    if plan.status in ("APPROVED", "IMPLEMENTING"):
-        return [f"planforge plan run {plan.plan}"]
-    return [f"planforge plan approve {plan.plan}"]
+    return [f"planforge plan run {plan.plan}"]
 
 
 def _phases(project: Project, plan: PlanRow, made: PhasesGenerated) -> tuple[PhaseView, ...]:
@@ -331,17 +327,20 @@ def read(project: Project, effect: effects.ReadPhases) -> effects.KnownPhases:
             return [_write(project, plan.plan, text, parallel=asked, keep_done=keep, actor="")]
         return []
 
-    project.ledger.transact(decide)
+    try:
+        project.ledger.transact(decide)
+    except InvalidInput as error:
+        raise RefusedByGate(error.message, error.hint) from error
     made = newest(project, plan.plan)
     assert made is not None
     cut_now = documents.decompose(text, max_files=made.max_files, parallel=made.parallel)
     if tuple(planned(phase) for phase in cut_now) != made.steps:
         raise stale(plan.plan)  # another version of Planforge cut them otherwise
     rows = plans.steps(project, plan.plan)
-    statuses = _statuses(project, plan.plan, rows)
-    failed = [row for row in rows if statuses[row.step] == "failed"]
+    known = _statuses(project, plan.plan, rows)
+    failed = [row for row in rows if known[row.step] == "failed"]
     return effects.KnownPhases(
-        statuses=statuses,
+        statuses=known,
         problems={row.step: row.reason for row in failed},
         changed={row.step: changed for row in failed if (changed := _changed(project, plan, row.step))},
         parallel=made.parallel,
@@ -352,17 +351,17 @@ def read(project: Project, effect: effects.ReadPhases) -> effects.KnownPhases:
 def _statuses(project: Project, plan: str, rows: Sequence[StepRow]) -> dict[str, str]:
     """The status of each phase; what is done and not on the branch any more is to be done again."""
     branch = plans.row(project, plan).branch
-    statuses: dict[str, str] = {}
+    found: dict[str, str] = {}
     for row in rows:
         gone = bool(row.landed) and not (branch and landing.holds(project.git, branch, row.landed))
-        statuses[row.step] = "pending" if row.status == "done" and gone else row.status
+        found[row.step] = "pending" if row.status == "done" and gone else row.status
     # Only what was looked at when all was done is worth something as an audit of all.
     for row in rows:
-        if row.kind == PhaseKind.AUDIT and statuses[row.step] == "done":
-            others = [statuses[other.step] for other in rows if other.kind == PhaseKind.IMPLEMENT]
+        if row.kind == PhaseKind.AUDIT and found[row.step] == "done":
+            others = [found[other.step] for other in rows if other.kind == PhaseKind.IMPLEMENT]
             if any(status not in MET for status in others):
-                statuses[row.step] = "pending"
-    return statuses
+                found[row.step] = "pending"
+    return found
 
 
 def _changed(project: Project, plan: PlanRow, step: str) -> tuple[str, ...]:
@@ -414,17 +413,50 @@ def _rendered(project: Project, plan: PlanRow, made: _Made) -> str:
         phases,
         {phase.id: phase.status for phase in shown},
         updated=plan.updated_at[:10],
-        details={
-            phase.id: documents.PhaseDetail(
-                commit=phase.commit, error=phase.reason if phase.status == "failed" else ""
-            )
-            for phase in shown
-        },
+        details=_details(project, plan.plan, shown, made.seq),
     )
 
 
+SHOWN = ("StepStarted", "PatchProposed", "VerifyOk", "VerifyFailed", "AuditRecorded")
+"""The facts that the file tells of a phase."""
+
+
+def _details(
+    project: Project, plan: str, shown: Sequence[PhaseView], since: int
+) -> dict[str, documents.PhaseDetail]:
+    """What became of each phase since they were made: what it changed and what was measured of it."""
+    found = {
+        phase.id: documents.PhaseDetail(
+            commit=phase.commit, error=phase.reason if phase.status == "failed" else ""
+        )
+        for phase in shown
+    }
+    for item in happened(project.ledger, plan, since):
+        if item.kind not in SHOWN:
+            continue
+        event = item.event
+        step = getattr(event, "step", "")
+        if step in found:
+            found[step] = msgspec.structs.replace(found[step], **_told(event))
+    return found
+
+
+def _told(event: events.Event) -> dict[str, object]:
+    """What one fact says of its phase; a new attempt begins with nothing."""
+    match event:
+        case events.StepStarted():
+            return {"modified": (), "evidence": ""}
+        case events.PatchProposed(files=files):
+            return {"modified": files}
+        case events.VerifyOk(evidence=seen) | events.VerifyFailed(evidence=seen):
+            return {"evidence": f"{seen.outcome.value}: {seen.reason} (tree {seen.tree[:12]})"}
+        case events.AuditRecorded(verdict=verdict, decision_reason=reason):
+            return {"evidence": f"audit: {verdict}; {reason}"}
+    return {}
+
+
 def _file(project: Project, plan: PlanRow) -> Path:
-    return (project.root / plan.path).with_name(f"{plan.plan}-phases.md")
+    return project.root / plans.phases_path(plan)
 
 
 def _sealed(text: str) -> str:
@@ -489,7 +521,7 @@ def _skip(
         raise InvalidInput("say why it is left out: `--reason TEXT`")
 
     def decide() -> list[Write]:
-        require_idle(project, plan.plan)
+        runs.require_free(project, plan.plan)
         left_out = chosen(require(project, plan.plan))
         skips = [
             events.StepSkipped(plan=plan.plan, step=step, actor=actor, reason=reason) for step in left_out

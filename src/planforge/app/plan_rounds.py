@@ -54,10 +54,13 @@ def rounds(project: Project, name: str) -> list[Round]:
     """Every round of a plan's audit, oldest first, and the file as it is now."""
     found: list[Round] = []
     written = ""
-    for event in _history(project, plans.row(project, name).plan):
+    for event in history(project, plans.row(project, name).plan):
         match event:
             case PlanWritten(cause="draft" | "revision"):
                 written = event.object
+            case PlanWritten(cause="audit") if found:
+                # It holds what was audited, which a person may have edited since it was written.
+                found[-1] = msgspec.structs.replace(found[-1], object=event.object)
             case AuditRecorded(step=""):
                 found.append(
                     Round(
@@ -72,8 +75,10 @@ def rounds(project: Project, name: str) -> list[Round]:
     return [*found, Round(round=ON_DISK)]
 
 
-def _history(project: Project, plan: str) -> Iterator[Event]:
-    streams = [run for (run,) in project.ledger.query("SELECT run FROM runs WHERE subject = ?", plan)]
+def history(project: Project, plan: str) -> Iterator[Event]:
+    """Everything that happened to a plan and in the runs about it, in order."""
+    runs = project.ledger.query("SELECT run FROM runs WHERE subject = ?", plan)
+    streams = [plan, *(run for (run,) in runs)]
     recorded = [item for stream in streams for item in project.ledger.stream(stream)]
     yield from (item.event for item in sorted(recorded, key=lambda item: item.seq))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.errors import NotFound
+from planforge.errors import InvalidDocument, NotFound
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -27,6 +27,8 @@ class PlanRow(msgspec.Struct, frozen=True, kw_only=True):
     branch: str
     landed: str
     updated_at: str
+    task: str = ""
+    """The task behind it; none for a plan that is kept in the ledger alone."""
 
 
 class StepRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,15 +66,16 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     badge: str = ""
 
 
-def rows(project: Project) -> list[PlanRow]:
-    """All plans, oldest first."""
-    return project.ledger.select(PlanRow, "plans ORDER BY length(plan), plan")
+def rows(project: Project, status: str = "") -> list[PlanRow]:
+    """All plans, oldest first, or those with a status."""
+    where = "plans WHERE ? IN ('', status) ORDER BY length(plan), plan"
+    return project.ledger.select(PlanRow, where, status.upper())
 
 
-def listed(project: Project) -> list[Listed]:
-    """All plans, oldest first, with their badges."""
+def listed(project: Project, status: str = "") -> list[Listed]:
+    """All plans, oldest first, or those with a status; with their badges."""
     found = []
-    for plan in rows(project):
+    for plan in rows(project, status):
         known = steps(project, plan.plan)
         badge = badge_of(known) if known else ""
         found.append(Listed(**{name: getattr(plan, name) for name in plan.__struct_fields__}, badge=badge))
@@ -97,13 +100,36 @@ def _judged(step: StepRow) -> Judged:
 
 
 def row(project: Project, name: str) -> PlanRow:
-    """The plan that `name` means: `plan-007`, `plan-7` or `7`."""
-    from planforge.documents.plan import parse_plan_id
+    """The plan that `name` means: `plan-007`, `plan-7`, `7`, or the task behind it; or the fix, `fix-7`."""
+    from planforge.documents.plan import OWN_TASK, parse_name
 
-    plan = parse_plan_id(name)
+    if (found := of_task(project, name)) is not None:
+        return found
+    if OWN_TASK.fullmatch(name.strip()):
+        raise NotFound(f"no plan is for a task `{name}`", "see `planforge plan tasks`")
+    plan = parse_name(name)
     for found in project.ledger.select(PlanRow, "plans WHERE plan = ?", plan):
         return found
     raise NotFound(f"there is no `{plan}` here", "see `planforge plan list`")
+
+
+def named(project: Project, name: str) -> str:
+    """The id of the plan that `name` means, whether there is such a plan or not."""
+    from planforge.documents.plan import parse_name
+
+    found = of_task(project, name)
+    return found.plan if found else parse_name(name)
+
+
+def of_task(project: Project, name: str) -> PlanRow | None:
+    """The newest plan for the task that `name` means, such as `ws-007` or `ws-7`, if there is one."""
+    from planforge.documents.plan import task_id
+
+    task = task_id(name)
+    newest = "plans WHERE task = ? COLLATE NOCASE ORDER BY length(plan) DESC, plan DESC LIMIT 1"
+    for found in project.ledger.select(PlanRow, newest, task) if task else ():
+        return found
+    return None
 
 
 def steps(project: Project, plan: str) -> tuple[StepRow, ...]:
@@ -113,8 +139,21 @@ def steps(project: Project, plan: str) -> tuple[StepRow, ...]:
     return tuple(project.ledger.select(StepRow, where, plan, plan))
 
 
+def documents(project: Project) -> tuple[str, ...]:
+    """The files that Planforge writes about plans, by their paths in the repository."""
+    found = [(plan.path, phases_path(plan)) for plan in rows(project) if plan.path]
+    return tuple(path for paths in found for path in paths)
+
+
+def phases_path(plan: PlanRow) -> str:
+    """Where the phases of a plan are shown."""
+    return Path(plan.path).with_name(f"{plan.plan}-phases.md").as_posix()
+
+
 def text(project: Project, plan: PlanRow) -> str:
     """The plan file as it is on disk now."""
+    if not plan.path:
+        raise _without_file(plan)
     path = project.root / plan.path
     try:
         return path.read_bytes().decode()
@@ -150,8 +189,14 @@ def recorded_text(project: Project, name: str) -> str:
     """The plan's text as Planforge last wrote it, whatever became of the file."""
     plan = row(project, name)
     if not plan.object:
-        raise _never_written(plan)
+        raise _never_written(plan) if plan.path else _without_file(plan)
     return project.ledger.objects.get(plan.object).decode()
+
+
+def _without_file(plan: PlanRow) -> NotFound:
+    return NotFound(
+        f"`{plan.plan}` has no plan file", f"what became of it: `planforge plan evidence {plan.plan}`"
+    )
 
 
 def _never_written(plan: PlanRow) -> NotFound:
@@ -166,9 +211,20 @@ def mark(project: Project, plan: str, status: str) -> None:
 
     found = row(project, plan)
     statuses.require_of(found, status)
+    if not found.path:
+        return
     path: Path = project.root / found.path
     if path.exists():
         before = text(project, found)
         after = with_status(before, PlanStatus(status))
         if after != before:
             write_atomically(path, after.encode())
+
+
+def mark_as_recorded(project: Project, plan: str) -> None:
+    """Have the file say the status that the ledger says, if there is a file in which it can be said."""
+    from contextlib import suppress
+
+    for found in project.ledger.select(PlanRow, "plans WHERE plan = ? AND path <> ''", plan):
+        with suppress(InvalidDocument, UnicodeDecodeError):  # somebody has made something else of it
+            mark(project, found.plan, found.status)

@@ -174,7 +174,7 @@ def queue(project: Project, branch: str, tip: str, names: Collection[str] = ()) 
     for found in stories.values():
         if names and found.plan not in names:
             continue
-        if found.ended and has(git, tip, found.ended.commit):
+        if found.ended and found.ended.succeeded and has(git, tip, found.ended.commit):
             landed.append(found.plan)
         elif reason := _unfit(found, asked=bool(names)):
             # What nobody asked for and is not done, or waits for its person, is nobody's news.

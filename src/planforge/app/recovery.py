@@ -146,9 +146,9 @@ def archived(
     subjects = {row.run: row.subject for row in runs.rows(project)}
     wanted = ""
     if plan:
-        from planforge.documents.plan import parse_plan_id
+        from planforge.app import plans
 
-        wanted = parse_plan_id(plan)
+        wanted = plans.named(project, plan)
 
     def matches(of_run: str, files: tuple[str, ...], *said: str) -> bool:
         return (

@@ -16,6 +16,7 @@ import msgspec
 from planforge.kernel import events
 from planforge.kernel.events import Event, RecordedFinding
 from planforge.kernel.evidence import Evidence
+from planforge.kernel.replay import CANCELLED
 from planforge.kernel.scores import StepScore
 
 if TYPE_CHECKING:
@@ -85,10 +86,16 @@ class Document(msgspec.Struct, kw_only=True):
     exit_code: int | None = None
     rounds: list[Round] = []
     clean: bool | None = None
+    warning: str = ""
+    """What is wrong with the form of the plan although nothing blocks."""
+    cancelled: bool = False
+    """Whether somebody ended the run from outside."""
     approved_by: str = ""
     branch: str = ""
     base: str = ""
     steps: list[Step] = msgspec.field(default_factory=list, name="phases")
+    left: list[str] = []
+    """Phases that are still to be done, if the run ended before its plan."""
     landed_commit: str = ""
     landed_tree: str = ""
     score: int | None = None
@@ -144,6 +151,7 @@ class _Teller:
     def _(self, event: events.RunEnded) -> None:
         self.document.status = "done" if event.succeeded else "failed"
         self.document.reason, self.document.exit_code = event.reason, event.exit_code
+        self.document.cancelled = event.reason.startswith(CANCELLED)
 
     @take.register
     def _(self, event: events.PlanCreated) -> None:
@@ -171,7 +179,7 @@ class _Teller:
 
     @take.register
     def _(self, event: events.PlanForged) -> None:
-        self.document.clean = event.clean
+        self.document.clean, self.document.warning = event.clean, event.warning
 
     @take.register
     def _(self, event: events.PlanApproved) -> None:
@@ -199,10 +207,15 @@ class _Teller:
         self.document.landed_commit = event.commit
 
     @take.register
+    def _(self, event: events.PlanPaused) -> None:
+        if event.run == self.document.run:
+            self.document.landed_commit, self.document.left = event.commit, list(event.left)
+
+    @take.register
     def _(self, event: events.StepStarted) -> None:
         step = self._steps[event.step]
         step.status = "in-progress"
-        if step.kind == "implement" or event.attempt > 1:  # an audit's first is the audit; others mend
+        if step.kind == "implement" or event.attempt > 1:  # the first look of an audit changes nothing
             step.attempts.append(Attempt(attempt=event.attempt, base=event.base))
 
     @take.register
@@ -270,8 +283,8 @@ class _Teller:
         self._steps[event.step].reason = event.reason
 
 
-def _before(started: events.PlanStarted, step: str) -> str:
-    """How far a step had come before a run of its plan."""
-    if step in started.kept:
+def _before(event: events.PlanStarted, step: str) -> str:
+    """The status of a step when the run began."""
+    if step in event.kept:
         return "done"
-    return "skipped" if step in started.skipped else "pending"
+    return "skipped" if step in event.skipped else "pending"

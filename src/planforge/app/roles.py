@@ -45,6 +45,7 @@ class RoleView(msgspec.Struct, frozen=True, kw_only=True):
     architecture: bool
     summaries: str
     overlay: bool
+    lessons: bool
     sources: tuple[tuple[str, str], ...]
     """The texts that it comes from, with their hashes."""
     block: str
@@ -70,6 +71,7 @@ def show(root: Path, name: str) -> RoleView:
         architecture=role.architecture,
         summaries=role.summaries,
         overlay=role.overlay,
+        lessons=role.lessons,
         sources=tuple((source.path, source.hash) for source in block.sources),
         block=block.text,
     )

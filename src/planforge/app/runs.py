@@ -18,6 +18,7 @@ from planforge.errors import (
     Conflict,
     Diverged,
     Interrupted,
+    Locked,
     NeedsPerson,
     NotFound,
     RefusedByGate,
@@ -33,7 +34,16 @@ if TYPE_CHECKING:
     from planforge.app.audience import Audience
     from planforge.app.casting import Cast
     from planforge.app.project import Project
-    from planforge.kernel.events import Event, Payload, PlanCreated, Recorded, RunStarted, TaskOpened
+    from planforge.kernel.events import (
+        CancelRequested,
+        Event,
+        Payload,
+        PlanApproved,
+        PlanCreated,
+        Recorded,
+        RunStarted,
+        TaskOpened,
+    )
     from planforge.workflows.flows import Result
 
     Observer = Callable[[Recorded], None]
@@ -85,9 +95,14 @@ def begin(
     flow: str,
     subject: str,
     request: Callable[[str], msgspec.Struct],
-    *also: PlanCreated | TaskOpened,
+    *also: PlanCreated | PlanApproved | TaskOpened,
+    alone: bool = False,
 ) -> str:
-    """Record that a flow was asked for, with what it is about if that is new, and give the run its name."""
+    """
+    Record that a flow was asked for, with what it is about if that is new, and give the run its name.
+
+    `alone` refuses it while another run is at the same.
+    """
     from planforge.kernel.events import RunStarted
     from planforge.kernel.payloads import encode, pack
     from planforge.kernel.redaction import Redactor
@@ -102,9 +117,8 @@ def begin(
             run=run, flow=flow, flow_version=FLOWS[flow].version, subject=subject, request=body
         )
         try:
-            created = [Write(subject, 0, [redact.struct(event)]) for event in also]
-            writes = [Write(run, 0, [started]), *created]
-            project.ledger.append_all(writes)
+            created = [Write(subject, 0, [redact.struct(event) for event in also])] if also else []
+            _append(project, [Write(run, 0, [started]), *created], alone_at=subject if alone else "")
         except Conflict:
             if also and project.ledger.version(subject):
                 raise
@@ -112,24 +126,88 @@ def begin(
         return run
 
 
+def _append(project: Project, writes: list[Write], *, alone_at: str) -> None:
+    def decide() -> list[Write]:
+        if alone_at:
+            require_free(project, alone_at)
+        return writes
+
+    project.ledger.transact(decide)
+
+
+def require_free(project: Project, subject: str) -> None:
+    """Refuse to begin anything while a run is at the same, and say what can be done about that one."""
+    for row in rows(project, unfinished=True):
+        if row.subject != subject:
+            continue
+        end = (
+            f"`planforge forge cancel {subject}`" if row.flow == "forge" else f"`planforge cancel {row.run}`"
+        )
+        if row.status == "running":
+            raise Locked(
+                f"`{subject}` is being worked on by `{row.run}`", f"wait for it to end, or end it: {end}"
+            )
+        raise RefusedByGate(
+            f"`{subject}` has an unfinished run, `{row.run}` ({row.status})",
+            f"go on with it: `planforge resume {row.run}`, or end it: {end}",
+        )
+
+
 def drive(project: Project, run: str, observer: Observer, audience: Audience | None = None) -> Ended:
     """Drive a run to its end, as the only process that does, before whoever follows it."""
     import asyncio
     import signal
+
+    from planforge.app import cancelling
 
     with held(project.lock(run), f"`{run}`"):
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         project.ledger.listeners.append(observer)
         try:
             with _alone_at_it(project, run):
-                return asyncio.run(_drive(project, run, audience))
+                ended = asyncio.run(_drive(project, run, audience))
+            if isinstance(ended, Ended):
+                return ended
+            # Nothing of it is at work any more; what is left is what there is of a run that nobody drives.
+            return cancelling.ended(project, run, ended, exit_code=Interrupted.exit_code)
         except KeyboardInterrupt:
-            raise Interrupted(
-                f"`{run}` was stopped; nothing is lost", f"run `planforge resume {run}`"
-            ) from None
+            raise _interrupted(run) from None
         finally:
             project.ledger.listeners.remove(observer)
             signal.signal(signal.SIGTERM, before)
+
+
+def drive_beside(
+    project: Project, run: str, begun: Callable[[Callable[[], None]], None], audience: Audience | None = None
+) -> Ended:
+    """The same in another thread than the first, for which no signal is meant; `begun` gets what stops it."""
+    import asyncio
+
+    from planforge.app import cancelling
+
+    async def stoppable() -> Ended | CancelRequested:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        cancel = task.cancel
+
+        def stop() -> None:
+            loop.call_soon_threadsafe(cancel)
+
+        begun(stop)
+        return await _drive(project, run, audience)
+
+    with held(project.lock(run), f"`{run}`"), _alone_at_it(project, run):
+        try:
+            ended = asyncio.run(stoppable())
+        except asyncio.CancelledError:
+            raise _interrupted(run) from None
+        if isinstance(ended, Ended):
+            return ended
+        return cancelling.ended(project, run, ended, exit_code=Interrupted.exit_code)
+
+
+def _interrupted(run: str) -> Interrupted:
+    return Interrupted(f"`{run}` was stopped; nothing is lost", f"run `planforge resume {run}`")
 
 
 def _alone_at_it(project: Project, run: str) -> AbstractContextManager[None]:
@@ -140,13 +218,15 @@ def _alone_at_it(project: Project, run: str) -> AbstractContextManager[None]:
     return landing.only_lander(project, started.flow, started.subject)
 
 
-async def _drive(project: Project, run: str, audience: Audience | None) -> Ended:
-    from planforge.app import demo
+async def _drive(project: Project, run: str, audience: Audience | None) -> Ended | CancelRequested:
+    """How the run ended; or who has asked, meanwhile or before, for its end."""
+    from planforge.app import cancelling, demo
     from planforge.app.audience import NOBODY
 
     started = _started(project, run)
     with demo.staged(project, started.flow) as cast:
-        return await _driven(project, started, audience or NOBODY, cast)
+        driving = _driven(project, started, audience or NOBODY, cast)
+        return await cancelling.unless_asked(project, run, driving)
 
 
 async def _driven(project: Project, started: RunStarted, audience: Audience, cast: Cast | None) -> Ended:
@@ -191,6 +271,8 @@ async def _driven(project: Project, started: RunStarted, audience: Audience, cas
         for plan in project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", started.subject):
             if plan.status == "REVIEW":
                 plans.mark(project, plan.plan, plan.status)
+        if started.flow == "forge":  # which gives a plan no status before it has ended well
+            plans.mark_as_recorded(project, started.subject)
     else:
         ended = judge(run, result)
     worktrees.sweep()
@@ -206,8 +288,12 @@ def _way_on(started: RunStarted) -> str:
     again = "forge it again"
     if started.subject.startswith("refs/"):
         again = "`planforge land` again: what has landed is kept"
+    elif started.flow == "chat":
+        again = "say it again"
     elif started.flow == "pipeline":
         again = f"`planforge task resume {started.subject}`: what there is of it is kept"
+    elif started.flow == "fix":
+        again = f"`planforge fix --again {started.subject}`: what was tried is kept"
     elif started.flow != "forge":
         plan = started.subject
         again = f"`planforge plan approve {plan}` and `planforge plan run {plan}`: what has landed is kept"
@@ -216,8 +302,10 @@ def _way_on(started: RunStarted) -> str:
 
 def judge(run: str, result: Result) -> Ended:
     """What a flow's result means for the person who started it."""
+    from planforge.workflows.chat import ChatResult
     from planforge.workflows.course import PipelineResult
     from planforge.workflows.demo import DemoResult
+    from planforge.workflows.fix import FixResult
     from planforge.workflows.forge import ForgeResult
     from planforge.workflows.landing import LandResult, UpdateResult
     from planforge.workflows.plan_run import PlanRunResult
@@ -229,6 +317,9 @@ def judge(run: str, result: Result) -> Ended:
         case PlanRunResult(done=done, reason=reason, voided=voided):
             exit_code = 0 if done else RefusedByGate.exit_code if voided else 1
             return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
+        case FixResult(done=done, reason=reason, large=large):
+            exit_code = 0 if done else NeedsPerson.exit_code if large else 1
+            return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
         case LandResult(done=done, reason=reason, refused=refused):
             exit_code = 0 if done else RefusedByGate.exit_code if refused else 1
             return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
@@ -237,6 +328,11 @@ def judge(run: str, result: Result) -> Ended:
             return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
         case UpdateResult(reason=reason):
             return Ended(run=run, succeeded=True, reason=reason, exit_code=0)
+        case ChatResult(problem=problem, done=done):
+            reason = problem or (
+                f"answered, with {len(done)} action{'s'[len(done) == 1 :]}" if done else "answered"
+            )
+            return Ended(run=run, succeeded=not problem, reason=reason, exit_code=1 if problem else 0)
         case DemoResult(ran=PlanRunResult() as ran):
             return judge(run, ran)
         case DemoResult():
@@ -253,34 +349,14 @@ def _started(project: Project, run: str) -> RunStarted:
     raise NotFound(f"there is no `{run}` here", "see `planforge status`")
 
 
-def cancel(project: Project, run: str, *, reason: str, actor: str) -> Ended:
-    """End a run that nobody drives, for good. What its agents left is archived; what landed stays."""
-    from planforge.app import leasing, plans, screening, statuses, tasks
-    from planforge.app.asking import remove_homes
-    from planforge.kernel.events import RunEnded
-    from planforge.workspace.worktrees import Worktrees
+def cancel(project: Project, run: str, *, reason: str, actor: str, with_plan: bool = False) -> Ended:
+    """
+    End a run for good, at once, also one that another process drives. What its agents left is archived; what
+    landed stays. A plan that was under way returns to review, unless it is cancelled with the run.
+    """
+    from planforge.app import cancelling
 
-    found = next((row for row in rows(project) if row.run == run), None)
-    if found is None:
-        raise NotFound(f"there is no `{run}` here", "see `planforge status`")
-    if not found.unfinished:
-        raise RefusedByGate(f"`{run}` has ended already ({found.status})")
-    said = f"cancelled by {actor}: {reason}"
-    with held(project.lock(run), f"`{run}`"):
-        secret = screening.finder(project, found.subject)
-        Worktrees(project.git, project.state, run, secret=secret).sweep()
-        remove_homes(project.state, run)
-        leasing.give_back(project.ledger, run, said)
-        ending: list[Event] = [RunEnded(run=run, succeeded=False, reason=said, exit_code=1)]
-        ending[:0] = statuses.left_open(project, found.subject, run, said)
-        ending[:0] = tasks.stopped(project, found.subject, run, said)
-        writes = [Write(run, project.ledger.version(run), ending)]
-        # What was never drafted to its end is cancelled with the forge; a plan under way returns to review.
-        writes += statuses.cancelled_draft(project, found.subject, actor=actor, reason=reason)
-        project.ledger.append_all(writes)
-        for plan in project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", found.subject):
-            plans.mark(project, plan.plan, plan.status)
-    return Ended(run=run, succeeded=False, reason=said, exit_code=1)
+    return cancelling.cancel(project, run, reason=reason, actor=actor, with_plan=with_plan)
 
 
 def to_resume(project: Project, run: str | None, *, now: bool = False) -> list[str]:

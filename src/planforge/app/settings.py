@@ -18,7 +18,8 @@ from planforge.agents.profiles import Profile, complete, problems
 from planforge.agents.tiers import TIERS, Overrides
 from planforge.errors import InvalidInput
 from planforge.kernel.events import Amounts
-from planforge.kernel.paths import normalise_all
+from planforge.kernel.paths import exact, normalise_all
+from planforge.rules import small
 from planforge.rules.pipelines import Pipeline
 from planforge.rules.protection import Protection, SizeSettings
 from planforge.rules.protection.patterns import Patterns
@@ -97,6 +98,14 @@ class ForgeSettings(_Section, frozen=True, kw_only=True):
     """How many rounds of audit a plan gets."""
     plans: str = "docs/plans"
     """Where plan files are written."""
+    constraints: str = ".context/project.md"
+    """A file of the repository with what every plan has to keep to; empty for none."""
+    auto_implement: bool = False
+    """Whether a plan that was forged clean is approved in your name and carried out at once."""
+    heartbeat_seconds: float = 45.0
+    """After how many seconds there is a sign of life while an agent is at work; 0 for never."""
+    progress_seconds: float = 3.0
+    """How many seconds pass at least between two changes of what is shown of an agent at work."""
 
 
 class RunSettings(_Section, frozen=True, kw_only=True):
@@ -133,6 +142,10 @@ class ContextSettings(_Section, frozen=True, kw_only=True):
     """What `AGENTS.md` and `CLAUDE.md` of the repository say."""
     architecture: int = 3000
     """What the repository's documents say about its architecture."""
+    constraints: int = 2000
+    """What every plan has to keep to, by the file that `forge.constraints` names."""
+    lessons: int = 600
+    """The lessons of the project that matter to the work."""
     overlay: int = 256
     """The files around the work, the checks, and how far the plan has come: about a kilobyte."""
     closure: int = 1500
@@ -145,6 +158,13 @@ class ContextSettings(_Section, frozen=True, kw_only=True):
     """Where documents about the architecture are: paths and globs."""
 
 
+class LessonSettings(_Section, frozen=True, kw_only=True):
+    """Where the project keeps what it has learned."""
+
+    file: str = "docs/lessons.md"
+    """The file, in the repository."""
+
+
 class LandSettings(_Section, frozen=True, kw_only=True):
     """How finished plans get onto your branch."""
 
@@ -152,6 +172,10 @@ class LandSettings(_Section, frozen=True, kw_only=True):
     """The branch that plans land on; empty is the one that is checked out."""
     tries: int = 5
     """How often a plan is merged anew because the branch has moved meanwhile."""
+
+
+class FixSettings(small.Limits, frozen=True, kw_only=True):
+    """What is small enough for `planforge fix`."""
 
 
 class ProtectSettings(Protection, frozen=True, kw_only=True):
@@ -217,8 +241,10 @@ class Settings(_Section, frozen=True, kw_only=True):
     forge: ForgeSettings = ForgeSettings()
     run: RunSettings = RunSettings()
     context: ContextSettings = ContextSettings()
+    lessons: LessonSettings = LessonSettings()
     budget: BudgetSettings = BudgetSettings()
     land: LandSettings = LandSettings()
+    fix: FixSettings = FixSettings()
     protect: ProtectSettings = ProtectSettings()
     scan: ScanSettings = ScanSettings()
     workspace: Preparation = Preparation()
@@ -262,6 +288,7 @@ def parse(content: bytes) -> Settings:
     _require_tiers(settings.agents)
     _require_sense(settings.protect)
     _require_reasons(settings.scan)
+    _require_file(settings.lessons)
     return settings
 
 
@@ -280,11 +307,15 @@ def _numbers(settings: Settings) -> Iterator[tuple[str, float, float]]:
     """Every number whose size matters, with its name and the least that makes sense."""
     forge, run, budget = settings.forge, settings.run, settings.budget
     yield "forge.cap", forge.cap, 1
+    yield "forge.heartbeat_seconds", forge.heartbeat_seconds, 1 if forge.heartbeat_seconds else 0
+    yield "forge.progress_seconds", forge.progress_seconds, 0
     for name in ("attempts", "jobs", "max_files", "lease_seconds"):
         yield f"run.{name}", getattr(run, name), 1
     for name in ("handoffs", "lease_patience", "escalate_after", "fixes"):
         yield f"run.{name}", getattr(run, name), 0
     yield from _of_context(settings.context)
+    for name in ("max_files", "max_lines", "max_words", "max_wishes"):
+        yield f"fix.{name}", getattr(settings.fix, name), 1
     yield "land.tries", settings.land.tries, 1
     yield "sandbox.memory_mb", settings.sandbox.memory_mb, 0
     yield "sandbox.processes", settings.sandbox.processes, 10
@@ -302,7 +333,8 @@ def _numbers(settings: Settings) -> Iterator[tuple[str, float, float]]:
 
 
 def _of_context(context: ContextSettings) -> Iterator[tuple[str, float, float]]:
-    for name in ("role", "standards", "architecture", "overlay", "closure", "summaries"):
+    names = ("role", "standards", "architecture", "constraints", "lessons", "overlay", "closure", "summaries")
+    for name in names:
         yield f"context.{name}", getattr(context, name), 0
     yield "context.task", context.task, 500
 
@@ -356,6 +388,13 @@ def _require_sense(protect: ProtectSettings) -> None:
                 f"`{FILE}` is not right: `protect.secrets.allow` needs a fingerprint and a reason",
                 "the fingerprint is in the reason why the attempt was refused: `planforge log`",
             )
+
+
+def _require_file(lessons: LessonSettings) -> None:
+    try:
+        exact(lessons.file)
+    except InvalidInput as error:
+        raise InvalidInput(f"`{FILE}` is not right: `lessons.file`: {error.message}", error.hint) from error
 
 
 def _require_reasons(scan: ScanSettings) -> None:

@@ -26,6 +26,10 @@ TEMPLATE = """\
 [forge]
 # cap = 5                  # rounds of audit a plan gets
 # plans = "docs/plans"     # where plan files are written
+# constraints = ".context/project.md"   # a file with what every plan has to keep to
+# auto_implement = false   # whether a plan that is forged clean is approved in your name and carried out
+# heartbeat_seconds = 45.0 # after how many seconds there is a sign of life; 0 for never
+# progress_seconds = 3.0   # how long what is shown of an agent at work stays at least
 
 [run]
 # attempts = 3             # how often a step may be tried

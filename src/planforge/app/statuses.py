@@ -108,16 +108,25 @@ def left_open(project: Project, subject: str, run: str, reason: str) -> list[eve
     ]
 
 
-def cancelled_draft(project: Project, subject: str, *, actor: str, reason: str) -> list[Write]:
-    """What to write of a plan that is a draft still when its forge is cancelled."""
+def cancelled_with_run(
+    project: Project, subject: str, *, actor: str, reason: str, whatever: bool
+) -> list[Write]:
+    """
+    What to write of the plan that a run which is cancelled was about: nothing of it is left if it is a draft
+    still. `whatever` is any plan that can be cancelled.
+    """
     from planforge.app import plans
 
     found = project.ledger.select(plans.PlanRow, "plans WHERE plan = ? AND path <> ''", subject)
     return [
         Write(plan.plan, None, [_moved(plan, "cancel", actor, reason)])
         for plan in found
-        if plan.status == PLAN.initial
+        if plan.status == PLAN.initial or (whatever and _can_be_cancelled(plan))
     ]
+
+
+def _can_be_cancelled(plan: PlanRow) -> bool:
+    return any(row.event == "cancel" for row in PLAN.leaving(plan.status))
 
 
 def _moved(plan: PlanRow, event: str, actor: str, reason: str) -> events.PlanMoved:
@@ -136,12 +145,12 @@ def move(
 
     It is closed with evidence that it is done, or by `override`, which is on record then.
     """
-    from planforge.app import plans
+    from planforge.app import plans, runs
 
     plan = plans.row(project, name).plan
 
     def decide() -> list[Write]:
-        _require_idle(project, plan)
+        runs.require_free(project, plan)
         moved = _moved(plans.row(project, plan), event, actor, reason)
         if event == CLOSE and (lacking := _lacking(project, plan)):
             if not override:
@@ -180,12 +189,3 @@ def _lacking(project: Project, plan: str) -> str:
         return f"it is {row.status}"
     badge = plans.badge_of(plans.steps(project, plan))
     return "" if badge in (Badge.VERIFIED, Badge.AUDITED) else f"its evidence is {badge}"
-
-
-def _require_idle(project: Project, plan: str) -> None:
-    query = "SELECT run FROM runs WHERE subject = ? AND run IN unfinished ORDER BY length(run), run"
-    for (run,) in project.ledger.query(query, plan):
-        raise RefusedByGate(
-            f"`{plan}` is being worked on by `{run}`",
-            f"end that first: `planforge cancel {run} --reason TEXT`",
-        )

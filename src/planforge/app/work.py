@@ -3,50 +3,75 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from planforge.app import approvals, landing, plans, runs
+from planforge.app.project import STATE
 from planforge.errors import Conflict, InvalidInput, NoRepository, RefusedByGate
 from planforge.kernel.events import PlanCreated
+from planforge.kernel.redaction import Redactor
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
+    from planforge.documents.imports import Imported
     from planforge.workflows.forge import ForgeRequest
     from planforge.workflows.plan_run import PlanRunRequest
 
 ROLES_OF_FORGE = ("drafter", "auditor", "reviser")
 ROLES_OF_RUN = ("developer", "auditor")
 
+NUMBERED = re.compile(r"plan-0*([0-9]{1,8})(?![0-9])")
+DESCRIPTION = 1800
+"""How much of what is given with a request describes the task behind the plan."""
 
-def begin_forge(project: Project, request: str, *, cap: int | None = None) -> str:
+
+def begin_forge(
+    project: Project, request: str, *, cap: int | None = None, context: Imported | None = None
+) -> str:
     """Give the request a plan of its own and record the run; nothing is started yet."""
-    from planforge.workflows.forge import ForgeRequest
-
     require_agents(project, ROLES_OF_FORGE)
-    base = head(project)
     title = title_of(request)
-    settings = project.settings.forge
+
+    given = Redactor.of_environment().text(context.text) if context else ""
 
     while True:
-        created = new_plan(project, title, request)
-        asking = ForgeRequest(
-            plan=created.plan,
-            title=title,
-            request=request,
-            project=project.root.name,
-            today=today(),
-            base=base,
-            cap=cap or settings.cap,
-            composed=True,
-            fingerprints=True,
-            costed=True,
+        created = new_plan(project, title, request, description=given)
+        asking = msgspec.structs.replace(
+            forge_request(project, created.plan, title, request, cap=cap),
+            task=created.task,
+            context=given,
+            source=context.source if context else "",
         )
         try:
             return runs.begin(project, "forge", created.plan, _always(asking), created)
         except Conflict:
             continue  # another process took this plan number; the next one is ours
+
+
+def forge_request(
+    project: Project, plan: str, title: str, request: str, *, cap: int | None = None
+) -> ForgeRequest:
+    """What a forge of this plan is asked, as the settings have it."""
+    from planforge.workflows.forge import ForgeRequest
+
+    return ForgeRequest(
+        plan=plan,
+        title=title,
+        request=request,
+        project=project.root.name,
+        today=today(),
+        base=head(project),
+        cap=cap or project.settings.forge.cap,
+        composed=True,
+        fingerprints=True,
+        costed=True,
+        whole=True,
+    )
 
 
 def _always(asking: ForgeRequest) -> Callable[[str], ForgeRequest]:
@@ -66,8 +91,10 @@ def begin_plan_run(
     from planforge.workflows.plan_run import GATE, ONE, PlanRunRequest
 
     plan = plans.row(project, name)
-    phases.require_idle(project, plan.plan)
-    content = content_hash(plans.text(project, plan))
+    runs.require_free(project, plan.plan)
+    text = plans.text(project, plan)
+    content = content_hash(text)
+    phases.cut(project, text, parallel or None)  # a plan that cannot be cut is refused before it is begun
     if phases.is_stale(project, plan, content):
         raise phases.stale(plan.plan)
     if approvals.holding(project, plan.plan, GATE, content) is None:
@@ -103,7 +130,7 @@ def begin_plan_run(
             fixes=settings.fixes,
         )
 
-    return runs.begin(project, "plan_run", plan.plan, asked)
+    return runs.begin(project, "plan_run", plan.plan, asked, alone=True)
 
 
 def begin_retry(project: Project, name: str, phase: str | None = None) -> str:
@@ -133,18 +160,42 @@ def head(project: Project) -> str:
     return project.git.commit_of("HEAD")
 
 
-def new_plan(project: Project, title: str, request: str) -> PlanCreated:
-    """A plan with the next free number, by the ledger and by the files."""
+@contextmanager
+def numbering(project: Project) -> Iterator[None]:
+    """Hold the lock under which plans get their numbers: one for the repository and all its checkouts."""
+    from planforge.kernel.locks import held
+
+    with held(project.git.git_dir / "planforge-plans.lock", "a plan getting its number", wait=True):
+        yield
+
+
+def new_plan(
+    project: Project, title: str, request: str, *, task: str = "", description: str = ""
+) -> PlanCreated:
+    """A plan with the next free number: by the ledger, by the files, and by those of other checkouts."""
     from planforge.documents.plan import plan_id, slug
+    from planforge.kernel.ledger import storage
+    from planforge.kernel.projections.work import own_task
 
     directory = project.settings.forge.plans
     if not (project.root / directory).resolve().is_relative_to(project.root.resolve()):
         raise InvalidInput(f"`forge.plans` leads out of the repository: `{directory}`")
-    names = [path.name for path in (project.root / directory).glob("plan-*.md")]
+    others = {*project.git.checkouts()} - {project.root}
+    names = [path.name for place in (project.root, *others) for path in (place / directory).glob("plan-*")]
     names += [row.plan for row in plans.rows(project)]
-    numbers = [int(found[1]) for name in names if (found := re.match(r"plan-(\d+)", name))]
+    for other in others:  # one with a ledger of its own may have numbers that there is no file for yet
+        names += storage.streams(other / STATE / "ledger.db", "plan-*")
+    numbers = [int(found[1]) for name in names if (found := NUMBERED.match(name))]
     plan = plan_id(max(numbers, default=0) + 1)
-    return PlanCreated(plan=plan, title=title, request=request, path=f"{directory}/{plan}-{slug(title)}.md")
+    path = f"{directory}/{plan}-{slug(title)}.md"
+    return PlanCreated(
+        plan=plan,
+        title=title,
+        request=request,
+        path=path,
+        task=task or own_task(plan),
+        description=description[:DESCRIPTION],
+    )
 
 
 def title_of(request: str) -> str:

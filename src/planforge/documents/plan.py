@@ -24,15 +24,25 @@ from planforge.rules.findings import Finding, Severity
 
 PlanId = NewType("PlanId", str)
 
-REQUEST, AUDIT_LOG, NOTES = "Request", "Audit Log", "Implementation Notes"
+REQUEST, CONTEXT, AUDIT_LOG, NOTES = "Request", "Context", "Audit Log", "Implementation Notes"
 OWNED = {name.lower() for name in (REQUEST, AUDIT_LOG, NOTES)}
 REQUIRED = ("Objective", "Scope", "Changes", "Risks", "Testing")
+
+GIVEN = "Given with the request, quoted as it was"
+"""How the context begins that is ours. A drafter may have a section of that name too, which is its own."""
+
+MEANS_NOTHING = frozenset({"this", "that", "it", "the task", "the issue", "above", "same"})
+"""Descriptions that say something only to whoever wrote them, and only just then."""
 
 MAX_SLUG = 50
 MAX_LEAD = 96
 MIN_SECTION = 10
 
 ID = re.compile(r"(?:plan-)?0*(?P<number>[1-9][0-9]{0,8})")
+FIX_PREFIX = "fix-"
+FIX = re.compile(r"fix-0*(?P<number>[1-9][0-9]{0,8})")
+TASK = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/#-]{0,98}[A-Za-z0-9])?")
+OWN_TASK = re.compile(r"(?i:ws)-0*(?P<number>[1-9][0-9]{0,8})")
 TITLE = re.compile(r"# Plan:[ \t]*(?P<title>.*?)[ \t]*")
 DRAFT_START = re.compile(r"^# Plan:", re.MULTILINE)
 FIELD = re.compile(
@@ -45,6 +55,31 @@ ITALIC = re.compile(r"\*[^*]+\*|_[^_]+_")
 BACKTICKED_FILE = re.compile(r"`[^`\s]*\.[A-Za-z][A-Za-z0-9]*`")
 MANIFEST_FILE = re.compile(r'"[^"\s]*\.[A-Za-z][A-Za-z0-9]*"')
 EXAMPLE_PATH = re.compile(r"\bpath/to/")
+BEAT = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,3})?)[ \t]*(?P<unit>ms|s|m|h)?")
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+SILENT = frozenset({"0", "off", "none", "disable", "disabled", "false"})
+LEAST_BEAT = 1.0
+"""A heartbeat is at least this many seconds long."""
+
+PLACEHOLDERS = (
+    "describe the objective here",
+    "define what's in and out of scope",
+    "list file-by-file changes",
+    "identify risks and mitigations",
+    "how will this be tested?",
+)
+"""What a template says where something is to be written. No plan says any of it."""
+
+EXAMPLES = (
+    "its path in backticks, then what changes in it",
+    "one list item for each file",
+    "`path/to/file",
+    "what problem this plan solves and why",
+    "in scope and explicitly what is out of scope",
+    "known risks, failure modes, and mitigations",
+    "how the changes will be verified",
+)
+"""What a template or a prompt gives as an example. A plan may well say one of these, but not two."""
 
 
 class PlanStatus(StrEnum):
@@ -78,6 +113,35 @@ def parse_plan_id(text: str) -> PlanId:
     return plan_id(int(found["number"]))
 
 
+def parse_name(text: str) -> PlanId:
+    """The plan or the fix that is meant: `plan-017`, `plan-17`, `17`, or `fix-003`, `fix-3`."""
+    found = FIX.fullmatch(text.strip())
+    if found:
+        return fix_id(int(found["number"]))
+    if not ID.fullmatch(text.strip()):
+        raise InvalidDocument(
+            f"`{text}` is not a plan id", hint="write it like `plan-017` or `17`; a fix like `fix-003`"
+        )
+    return parse_plan_id(text)
+
+
+def fix_id(number: int) -> PlanId:
+    """The id of the fix with that number."""
+    if number < 1:
+        raise InvalidDocument(f"fixes are numbered from 1, not {number}")
+    return PlanId(f"{FIX_PREFIX}{number:03}")
+
+
+def is_fix(plan: str) -> bool:
+    """Whether it is a small change that has no plan file."""
+    return plan.startswith(FIX_PREFIX)
+
+
+def looks_like_plan_id(text: str) -> bool:
+    """Whether somebody means a plan by it, and does not say what they want: digits, or `plan-` and digits."""
+    return re.fullmatch(r"(?:plan-)?[0-9]+", text.strip()) is not None
+
+
 def plan_id(number: int) -> PlanId:
     """The id of the plan with that number."""
     if number < 1:
@@ -88,6 +152,20 @@ def plan_id(number: int) -> PlanId:
 def plan_number(plan: PlanId) -> int:
     """The number in a plan's id."""
     return int(plan.removeprefix("plan-"))
+
+
+def task_id(text: str) -> str:
+    """The task that a text names, such as `ws-017`, `ws-17` or `PROJ-12`; empty if it names none."""
+    said = text.strip()
+    if own := OWN_TASK.fullmatch(said):
+        return f"ws-{int(own['number']):03}"
+    return said if TASK.fullmatch(said) and not ID.fullmatch(said) else ""
+
+
+def means_nothing(description: str) -> bool:
+    """Whether a description only points at something, such as "this" or "the issue"."""
+    said = " ".join(description.casefold().split()).strip(" .,:;!?\"'`")
+    return said in MEANS_NOTHING or not said
 
 
 def slug(title: str) -> str:
@@ -182,6 +260,24 @@ def drafted_body(answer: str) -> str:
     return drafted + "\n"
 
 
+def template_echo(drafted: str) -> str:
+    """Why a draft is the template given back and no plan; empty if it is one."""
+    if token := TEMPLATE_TOKEN.search(drafted):
+        return f"the draft still holds the template token `{token[0]}`"
+    for line in _header(drafted):
+        found = FIELD.fullmatch(line.text)
+        if found and found["value"].strip("`_* ").lower() == "(system)":
+            return f"the draft still holds the template value `{found[0].strip()}`"
+    said = " ".join(drafted.lower().replace("\u2019", "'").split())
+    for phrase in PLACEHOLDERS:
+        if phrase in said:
+            return f"the draft still holds the placeholder “{phrase}”"
+    examples = [phrase for phrase in EXAMPLES if phrase in said]
+    if len(examples) >= 2:
+        return f"the draft still holds examples of the template: “{examples[0]}” and “{examples[1]}”"
+    return ""
+
+
 def _unwrapped(drafted: str, wrapper: str) -> str:
     """The draft without the code fence that some agents put around the whole answer."""
     if not wrapper:
@@ -199,9 +295,21 @@ def drafted_title(drafted: str) -> str:
     return found["title"] if found else ""
 
 
-def render_new(*, plan: PlanId, title: str, created: str, project: str, request: str, body: str) -> str:
-    """A whole plan file from a draft."""
-    fields = {"ID": plan, "Created": created, "Status": PlanStatus.DRAFT, "Project": project}
+def render_new(
+    *,
+    plan: PlanId,
+    title: str,
+    created: str,
+    project: str,
+    request: str,
+    body: str,
+    task: str = "",
+    context: str = "",
+    source: str = "",
+) -> str:
+    """A whole plan file from a draft, with what was given along with the request."""
+    status = PlanStatus.DRAFT
+    fields = {"ID": plan, "Task": task, "Created": created, "Status": status, "Project": project}
     header = [f"**{key}:** {_one_line(value)}" for key, value in fields.items() if value]
     asked = [f"## {REQUEST}\n\n{markdown.quoted(request)}"] if request.strip() else []
     parts = [
@@ -209,7 +317,8 @@ def render_new(*, plan: PlanId, title: str, created: str, project: str, request:
         "\n".join(header),
         "---",
         *asked,
-        _content(drafted_body(body), "\n"),
+        _content(drafted_body(body), "\n", with_context=not context.strip()),
+        *context_section(context, source),
         "---",
         f"## {AUDIT_LOG}",
         "---",
@@ -222,8 +331,36 @@ def _one_line(value: str) -> str:
     return " ".join(value.split())
 
 
-def _content(drafted: str, newline: str) -> str:
+def context_section(context: str, source: str = "") -> list[str]:
+    """The section that holds what was given with a request: quoted, so that it stays what was given."""
+    if not context.strip():
+        return []
+    where = f", from {_one_line(source)}" if source.strip() else ""
+    return [f"## {CONTEXT}\n\n{GIVEN}{where}:\n\n{markdown.quoted(context)}"]
+
+
+def with_request(text: str, request: str) -> str:
+    """The plan with what was asked for, before its first section."""
+    newline, found = markdown.newline_of(text), markdown.sections(text)
+    at = found[0].start if found else len(text)
+    asked = markdown.in_newlines(f"## {REQUEST}\n\n{markdown.quoted(request)}", newline)
+    return (newline * 2).join([text[:at].rstrip(), asked, text[at:]])
+
+
+def with_context(text: str, context: str, source: str = "") -> str:
+    """The plan with what was given with its request, before its audit log."""
+    newline, log = markdown.newline_of(text), markdown.find(text, AUDIT_LOG)
+    before = [each for each in markdown.sections(text) if not log or each.end <= log.start]
+    end = log.start if log else len(text)
+    at = markdown.content_end(text, before[-1]) if before else end
+    rest = text[at:].lstrip("\r\n")
+    added = [markdown.in_newlines(each, newline) for each in context_section(context, source)]
+    return (newline * 2).join([text[:at].rstrip(), *added, rest]).rstrip("\r\n") + newline
+
+
+def _content(drafted: str, newline: str, *, with_context: bool = True) -> str:
     """What a draft says, without the title, header lines and sections that are ours to write."""
+    ours = OWNED if with_context else OWNED | {CONTEXT.lower()}
     found = markdown.sections(drafted)
     opening = drafted[: found[0].start] if found else drafted
     kept = [
@@ -235,26 +372,34 @@ def _content(drafted: str, newline: str) -> str:
     parts += [
         drafted[each.start : markdown.content_end(drafted, each)]
         for each in found
-        if each.name.lower() not in OWNED
+        if each.name.lower() not in ours
     ]
     return markdown.in_newlines("\n\n".join(filter(None, parts)), newline)
 
 
 def with_body(text: str, drafted: str) -> str:
-    """The plan with a revised body; header, request, audit log and notes stay."""
+    """The plan with a revised body; header, request, what was given with it, audit log and notes stay."""
     newline = markdown.newline_of(text)
+    given = [each for each in _owned(text, CONTEXT) if is_given(each)]
     header = list(_header(text))
     parts = [
         text[: header[-1].end if header else 0].rstrip(),
         "---",
         *_owned(text, REQUEST),
-        _content(drafted_body(drafted), newline),
+        _content(drafted_body(drafted), newline, with_context=not given),
+        *given,
         "---",
         *(_owned(text, AUDIT_LOG) or [f"## {AUDIT_LOG}"]),
         "---",
         *(_owned(text, NOTES) or [f"## {NOTES}"]),
     ]
     return (newline * 2).join(parts) + newline
+
+
+def is_given(section: str) -> bool:
+    """Whether a section of context is one that we wrote."""
+    first = [line.text for line in markdown.raw_lines(section) if line.text.strip()][1:2]
+    return any(line.startswith(GIVEN) for line in first)
 
 
 def _owned(text: str, name: str) -> list[str]:
@@ -276,9 +421,12 @@ def with_status(text: str, status: PlanStatus) -> str:
     return before + space + status + text[field.start + len(field.value) :]
 
 
-def with_audit_round(text: str, number: int, date: str, notes: str) -> str:
-    """The plan with one more entry in its audit log; the notes are quoted, so they stay notes."""
-    entry = [f"### Review {number} — {date}", "**Status:** COMPLETE", markdown.quoted(notes)]
+def with_audit_round(text: str, number: int, date: str, notes: str, closing: str = "") -> str:
+    """
+    The plan with one more entry in its audit log. The notes are quoted, so they stay notes; what it closes
+    with is ours and stands for itself.
+    """
+    entry = [f"### Review {number} — {date}", "**Status:** COMPLETE", markdown.quoted(notes), closing]
     return markdown.append(text, AUDIT_LOG, "\n\n".join(filter(None, entry)))
 
 
@@ -306,6 +454,49 @@ def approvable(text: str) -> str:
             heading = text[section.start : section.body_start].rstrip("\n")
             text = text[: section.start] + heading + "\n" + text[section.end :]
     return text
+
+
+def heartbeat(text: str) -> float | None:
+    """
+    After how many seconds of silence the plan wants a sign of life, 0 for never, None if it does not say.
+
+    `**Heartbeat:**` is a number of milliseconds, or one with its unit, such as `45s`, `2m` or `1h`.
+    """
+    field = _field(text, "Heartbeat")
+    if field is None or not field.value:
+        return None
+    value = field.value.strip("` ").lower()
+    if value in SILENT:
+        return 0.0
+    found = BEAT.fullmatch(value)
+    if not found:
+        raise InvalidDocument(
+            f"line {field.line}: `{field.value[:60]}` is no heartbeat",
+            hint="write it like `45s`, `2m`, `1h`, `45000` (milliseconds) or `off`",
+        )
+    seconds = float(found["number"]) * UNITS[found["unit"] or "ms"]
+    return max(seconds, LEAST_BEAT) if seconds else 0.0
+
+
+def structural_faults(text: str) -> tuple[Finding, ...]:
+    """Those of the findings for which a plan does not go on: in its form, also `medium` ones count."""
+    return tuple(
+        finding
+        for finding in structural_findings(text)
+        if finding.severity in (Severity.BLOCKING, Severity.MEDIUM)
+    )
+
+
+def resuming_faults(text: str) -> tuple[str, ...]:
+    """Why the audit of a plan cannot go on with the file as it is, each in words; nothing if it can."""
+    try:
+        parse(text)
+    except InvalidDocument as error:
+        return (error.message,)
+    faults = [finding.title for finding in structural_faults(text)]
+    if markdown.find(text, AUDIT_LOG) is None:
+        faults.append(f"the section `## {AUDIT_LOG}` is missing")
+    return tuple(faults)
 
 
 def structural_findings(text: str) -> tuple[Finding, ...]:

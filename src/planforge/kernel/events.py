@@ -85,6 +85,16 @@ class RunParked(Event, frozen=True, kw_only=True):
     """From when on it can be taken up, if it waits for an agent's limit; empty if it waits for a person."""
 
 
+class CancelRequested(Event, frozen=True, kw_only=True):
+    """Somebody wants a run to end that another process drives; that process hears of it and ends it."""
+
+    run: str
+    actor: str
+    reason: str
+    with_plan: bool = False
+    """Whether the plan that the run is about is cancelled with it."""
+
+
 class RunEnded(Event, frozen=True, kw_only=True):
     """The flow returned, or failed for good."""
 
@@ -155,6 +165,10 @@ class PlanCreated(Event, frozen=True, kw_only=True):
     """What must hold when it is done."""
     steps: tuple[PlannedStep, ...] = ()
     risks: tuple[PlannedRisk, ...] = ()
+    task: str = ""
+    """The task that the plan is for; empty is the one that is the plan's own."""
+    description: str = ""
+    """How that task is described: the beginning of what was given with the request."""
 
 
 class PlanRescoped(Event, frozen=True, kw_only=True):
@@ -265,6 +279,8 @@ class PlanForged(Event, frozen=True, kw_only=True):
     reason: str
     clean: bool
     """Whether it ended because nothing blocks, and not for any other reason."""
+    warning: str = ""
+    """What is wrong with the form of the plan although nothing blocks."""
 
 
 class PlanApproved(Event, frozen=True, kw_only=True):
@@ -360,6 +376,22 @@ class PlanMoved(Event, frozen=True, kw_only=True):
     reason: str
     override: bool = False
     """It was closed although no evidence says that it is done."""
+
+
+# Lessons
+
+
+class LessonDecided(Event, frozen=True, kw_only=True):
+    """A person said what becomes of what a plan has taught."""
+
+    plan: str
+    """The plan, or the task."""
+    decision: Literal["update", "add", "none"]
+    """A lesson that there was is updated, one that nobody had is added, or none is needed."""
+    lesson: str
+    """The lesson's name in the file; empty if none is needed."""
+    actor: str
+    reason: str = ""
 
 
 # Questions to people
@@ -674,6 +706,18 @@ class ConflictsForeseen(Event, frozen=True, kw_only=True):
     conflicts: tuple[ForeseenConflict, ...]
 
 
+class PullRequestOpened(Event, frozen=True, kw_only=True):
+    """The person had a plan's branch pushed, and a pull request opened for it with its evidence."""
+
+    plan: str
+    url: str
+    branch: str
+    commit: str
+    actor: str
+    base: str = ""
+    """The branch that it is to be merged into."""
+
+
 class CheckoutUpdated(Event, frozen=True, kw_only=True):
     """The person had what landed brought into their checkout."""
 
@@ -839,7 +883,7 @@ class ContextPart(msgspec.Struct, frozen=True, kw_only=True):
     """One part of what an agent was told."""
 
     name: str
-    """role, standards, architecture, overlay, closure, summaries or task."""
+    """role, standards, architecture, lessons, overlay, closure, summaries or task."""
     tokens: int
     """How many it has, by our guess."""
     left_out: str = ""
@@ -1031,6 +1075,7 @@ AnyEvent = (
     | EffectCompleted
     | EffectFailed
     | RunParked
+    | CancelRequested
     | RunEnded
     | PlanCreated
     | PlanWritten
@@ -1043,6 +1088,7 @@ AnyEvent = (
     | PlanPaused
     | PlanEnded
     | PlanMoved
+    | LessonDecided
     | StepStarted
     | PatchProposed
     | AttemptInspected
@@ -1086,6 +1132,7 @@ AnyEvent = (
     | LandingRestarted
     | ConflictsForeseen
     | CheckoutUpdated
+    | PullRequestOpened
     | ContextComposed
     | TierEscalated
     | SessionKept

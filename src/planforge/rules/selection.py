@@ -9,6 +9,7 @@ failed, then the first that is still to do.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from graphlib import TopologicalSorter
 
 import msgspec
 
@@ -153,3 +154,17 @@ def kept(before: Sequence[Signed], after: Sequence[Signed]) -> dict[str, str]:
 
 def _all_in(names: Collection[str], found: Mapping[str, str]) -> bool:
     return all(name in found for name in names)
+
+
+def most_urgent_first(phases: Sequence[Candidate]) -> tuple[str, ...]:
+    """
+    The phases in the order in which they should get a place: first whoever most phases in a row wait for.
+
+    Nobody knows what a phase will take, so each counts as one. Among equals the plan's order decides.
+    """
+    needs = {phase.id: phase.depends_on for phase in phases}
+    heights = dict.fromkeys(needs, 1)
+    for name in reversed([*TopologicalSorter(needs).static_order()]):
+        for before in needs.get(name, ()):
+            heights[before] = max(heights.get(before, 1), heights[name] + 1)
+    return tuple(sorted(needs, key=heights.__getitem__, reverse=True))

@@ -22,13 +22,16 @@ from planforge.kernel.events import ContextPart, ContextSource
 from planforge.kernel.objects import address
 from planforge.kernel.tokens import CHARACTERS_PER_TOKEN, estimate
 
-ROLE, STANDARDS, ARCHITECTURE, OVERLAY = "role", "standards", "architecture", "overlay"
+ROLE, STANDARDS, ARCHITECTURE, LESSONS, OVERLAY = "role", "standards", "architecture", "lessons", "overlay"
+CONSTRAINTS = "constraints"
 CLOSURE, SUMMARIES, TASK = "closure", "summaries", "task"
 
 TITLES = {
     ROLE: "Your role",
     STANDARDS: "Standards of the project",
+    CONSTRAINTS: "Constraints of the project",
     ARCHITECTURE: "Architecture of the project",
+    LESSONS: "Lessons of the project",
     OVERLAY: "The project around your work",
     CLOSURE: "What your work builds on",
     SUMMARIES: "What else was done before",

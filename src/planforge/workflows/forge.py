@@ -3,7 +3,8 @@ Draft a plan, audit it, revise it, until nothing blocks or the rounds are used u
 
 The agents only read. The structure of a plan is checked before an auditor is paid.
 However the loop ends, the plan goes to review by a person; only an audit without a
-blocking finding counts as clean.
+blocking finding counts as clean. A forge that is taken up again has no draft to make:
+it audits the file as it is on disk, and its rounds count on from the last one there.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from planforge.kernel.effects import (
     MarkPlan,
     Note,
     OpenWorktree,
+    ReadPlan,
     WritePlan,
 )
 from planforge.kernel.events import (
@@ -66,6 +68,21 @@ class ForgeRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Questions to people say what each answer costs; False is for runs that were recorded before that."""
     fingerprints: bool = False
     """Findings are known again by their fingerprints; False is for runs that were recorded before that."""
+    task: str = ""
+    """The task behind the plan; empty is for runs that were recorded before there were any."""
+    context: str = ""
+    """What was given along with the request."""
+    source: str = ""
+    """Where that is from."""
+    whole: bool = False
+    """
+    The audit log says in a line of our own how the loop ended, the form of the plan is looked at once more,
+    and a draft that gives the template back is none. False is for runs that were recorded before that.
+    """
+    resumed: bool = False
+    """There is a plan: the file as it is on disk is audited, and not drafted anew."""
+    earlier: tuple[RecordedFinding, ...] = ()
+    """What was raised in earlier runs about this plan."""
 
 
 class ForgeResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +93,8 @@ class ForgeResult(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
     clean: bool
     reason: str
+    warning: str = ""
+    """What is wrong with the form of the plan although nothing blocks."""
 
 
 class _Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,25 +102,18 @@ class _Draft(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     on_disk: str
+    before: int = 0
+    """How many rounds it had before this forge."""
 
 
 async def forge(request: ForgeRequest) -> ForgeResult:
     """Draft a plan, then audit and revise it until nothing blocks."""
     await OpenWorktree(name=WORKTREE, commit=request.base)
     loop, agents = Loop(blocking_only(request.cap)), _Agents(request)
-    body = await _plan_from(agents, "drafter", prompts.draft(request.plan, request.request))
-    if isinstance(body, Halt):
+    draft = await (_found(request) if request.resumed else _drafted(request, agents))
+    if isinstance(draft, Halt):
         await CloseWorktree(name=WORKTREE)
-        return await _end(request, loop, "", body)
-    text = plans.render_new(
-        plan=plans.parse_plan_id(request.plan),
-        title=request.title,
-        created=request.today,
-        project=request.project,
-        request=request.request,
-        body=body,
-    )
-    draft = await _written(request, "draft", 0, text, None)
+        return await _end(request, 0, "", draft)
     while True:
         draft, decision = await _audited(request, agents, loop, draft)
         if decision.ends:
@@ -111,21 +123,57 @@ async def forge(request: ForgeRequest) -> ForgeResult:
             decision = body
             break
         text = plans.with_body(draft.text, body)
-        draft = await _written(request, "revision", loop.round, text, draft.on_disk)
+        draft = await _written(request, "revision", draft.before + loop.round, text, draft)
     await CloseWorktree(name=WORKTREE)
     await MarkPlan(plan=request.plan, status=PlanStatus.REVIEW.value)
-    return await _end(request, loop, plans.content_hash(draft.text), decision)
+    warning = _warning(draft.text) if request.whole and isinstance(decision, Done) else ""
+    content = plans.content_hash(draft.text)
+    return await _end(request, draft.before + loop.round, content, decision, warning)
+
+
+async def _drafted(request: ForgeRequest, agents: _Agents) -> _Draft | Halt:
+    """The plan as its drafter has it."""
+    prompt = prompts.draft(request.plan, request.request, request.context)
+    body = await _plan_from(agents, "drafter", prompt)
+    if isinstance(body, Halt):
+        return body
+    text = plans.render_new(
+        plan=plans.parse_plan_id(request.plan),
+        title=request.title,
+        created=request.today,
+        project=request.project,
+        request=request.request,
+        body=body,
+        task=request.task,
+        context=request.context,
+        source=request.source,
+    )
+    return await _written(request, "draft", 0, text, None)
+
+
+async def _found(request: ForgeRequest) -> _Draft | Halt:
+    """The plan as it is on disk, whoever wrote it last."""
+    found = await ReadPlan(plan=request.plan)
+    if faults := plans.resuming_faults(found.text):
+        return Halt(reason=f"the audit cannot go on with the plan as it is: {'; '.join(faults)}")
+    return _Draft(text=found.text, on_disk=found.object, before=plans.next_round(found.text) - 1)
+
+
+def _warning(text: str) -> str:
+    """What is wrong with a plan's form although no audit says so."""
+    return "; ".join(fault.title for fault in plans.structural_faults(text))
 
 
 async def _audited(
     request: ForgeRequest, agents: _Agents, loop: Loop, draft: _Draft
 ) -> tuple[_Draft, Decision]:
-    by, verdict, notes = await _audit(request, agents, loop, draft.text)
+    by, verdict, notes = await _audit(request, agents, loop, draft)
     decision = loop.record(verdict)
+    number = draft.before + loop.round
     await Note(
         AuditRecorded(
             plan=request.plan,
-            round=loop.round,
+            round=number,
             by=by,
             verdict=verdict.verdict.value,
             reason=verdict.reason,
@@ -134,15 +182,29 @@ async def _audited(
             decision_reason=decision.reason,
         )
     )
-    if decision.ends and not isinstance(decision, Done):
-        notes = f"{notes}\n\nVERDICT: {decision.reason}"
-    text = plans.with_audit_round(draft.text, loop.round, request.today, notes)
-    return await _written(request, "audit", loop.round, text, draft.on_disk), decision
+    closing = _closing(decision, draft.text)
+    if not request.whole:
+        notes = f"{notes}\n\n{closing}" if closing and not isinstance(decision, Done) else notes
+        closing = ""
+    text = plans.with_audit_round(draft.text, number, request.today, notes, closing)
+    return await _written(request, "audit", number, text, draft), decision
 
 
-async def _audit(request: ForgeRequest, agents: _Agents, loop: Loop, text: str) -> tuple[str, Judgement, str]:
+def _closing(decision: Decision, text: str) -> str:
+    """What the audit log says of the end of the loop, if this is it and there is something to say."""
+    if not decision.ends:
+        return ""
+    if not isinstance(decision, Done):
+        return f"VERDICT: {decision.reason}"
+    warning = _warning(text)
+    return f"STRUCTURE: {warning}" if warning else ""
+
+
+async def _audit(
+    request: ForgeRequest, agents: _Agents, loop: Loop, draft: _Draft
+) -> tuple[str, Judgement, str]:
     """Who audited, the verdict, and the notes for the audit log."""
-    faults = plans.structural_findings(text)
+    faults = plans.structural_findings(draft.text)
     if worst(faults) is Severity.BLOCKING:
         notes = "\n".join(f"- Severity: {fault.severity.value} — {fault.title}" for fault in faults)
         reason = "the structure of the plan"
@@ -154,8 +216,9 @@ async def _audit(request: ForgeRequest, agents: _Agents, loop: Loop, text: str) 
             reason=reason,
         )
         return "structure", verdict, notes
-    earlier = [finding for verdict in loop.history for finding in verdict.findings]
-    prompt = prompts.audit(request.plan, loop.round + 1, plans.approvable(text), earlier)
+    earlier = [*_raised(request), *(finding for verdict in loop.history for finding in verdict.findings)]
+    number = draft.before + loop.round + 1
+    prompt = prompts.audit(request.plan, number, plans.approvable(draft.text), earlier)
     said = [verdict.findings for verdict in loop.history]
     answer = await agents.ask("auditor", prompt, no_verdict, said)
     if isinstance(answer, Halt):
@@ -166,14 +229,23 @@ async def _audit(request: ForgeRequest, agents: _Agents, loop: Loop, text: str) 
     return answer.agent, parse_audit(answer.output or answer.text), answer.text
 
 
+def _raised(request: ForgeRequest) -> list[Finding]:
+    """What earlier runs found, as this one hands it on."""
+    return [
+        Finding(severity=Severity(finding.severity), title=finding.title, location=finding.location)
+        for finding in request.earlier
+    ]
+
+
 def _revision(request: ForgeRequest, loop: Loop, draft: _Draft) -> Prompt:
-    return prompts.revise(request.plan, loop.round, plans.approvable(draft.text), loop.latest.findings)
+    number = draft.before + loop.round
+    return prompts.revise(request.plan, number, plans.approvable(draft.text), loop.latest.findings)
 
 
 async def _plan_from(agents: _Agents, role: str, prompt: Prompt) -> str | Halt:
     """Ask for a plan; the loop halts if what comes back is not one."""
     for _ in range(agents.tries):
-        answer = await agents.ask(role, prompt, no_plan)
+        answer = await agents.ask(role, prompt, agents.no_plan)
         if isinstance(answer, Halt):
             return answer
         try:
@@ -192,6 +264,11 @@ def no_plan(answer: AgentAnswer) -> str:
     return ""
 
 
+def no_plan_of_its_own(answer: AgentAnswer) -> str:
+    """The same, where the template given back is no plan either."""
+    return no_plan(answer) or plans.template_echo(plans.drafted_body(answer.text))
+
+
 def no_verdict(answer: AgentAnswer) -> str:
     """Whether an answer has no verdict in it at all. One that contradicts itself is a person's to read."""
     verdict = parse_audit(answer.output or answer.text)
@@ -205,6 +282,11 @@ class _Agents:
         self._request = request
         self._gathered: dict[str, Gathered] = {}
         self._talks: dict[str, Conversation] = {}
+
+    @property
+    def no_plan(self) -> Fault:
+        """Why an answer is no plan."""
+        return no_plan_of_its_own if self._request.whole else no_plan
 
     @property
     def tries(self) -> int:
@@ -285,8 +367,9 @@ def _choices(role: str) -> tuple[Choice, ...]:
 
 
 async def _written(
-    request: ForgeRequest, cause: Cause, round_number: int, text: str, replaces: str | None
+    request: ForgeRequest, cause: Cause, round_number: int, text: str, before: _Draft | None
 ) -> _Draft:
+    replaces = before.on_disk if before else None
     written = await WritePlan(plan=request.plan, text=text, replaces=replaces)
     await Note(
         PlanWritten(
@@ -298,18 +381,21 @@ async def _written(
             object=written.object,
         )
     )
-    return _Draft(text=text, on_disk=written.object)
+    return _Draft(text=text, on_disk=written.object, before=before.before if before else 0)
 
 
-async def _end(request: ForgeRequest, loop: Loop, content: str, decision: Decision) -> ForgeResult:
-    clean = isinstance(decision, Done)
-    result = ForgeResult(
-        plan=request.plan, content=content, rounds=loop.round, clean=clean, reason=decision.reason
-    )
+async def _end(
+    request: ForgeRequest, rounds: int, content: str, decision: Decision, warning: str = ""
+) -> ForgeResult:
+    clean, reason = isinstance(decision, Done), decision.reason
     await Note(
-        PlanForged(plan=request.plan, content=content, rounds=loop.round, reason=decision.reason, clean=clean)
+        PlanForged(
+            plan=request.plan, content=content, rounds=rounds, reason=reason, clean=clean, warning=warning
+        )
     )
-    return result
+    return ForgeResult(
+        plan=request.plan, content=content, rounds=rounds, clean=clean, reason=reason, warning=warning
+    )
 
 
 def recorded(findings: tuple[Finding, ...]) -> tuple[RecordedFinding, ...]:

@@ -128,8 +128,9 @@ class _Run:
             return (following.id,) if following else ()
         if only:
             return (selection.target(candidates, only).id,)
-        left = [each for each in candidates if each.status not in MET]
-        return tuple(each.id for each in sorted(left, key=lambda each: ORDER.index(each.status)))
+        left = {each.id: each.status for each in candidates if each.status not in MET}
+        urgent = [name for name in selection.most_urgent_first(candidates) if name in left]
+        return tuple(sorted(urgent, key=lambda name: ORDER.index(left[name])))
 
     async def go(self) -> None:
         """Run what was chosen, each as soon as it may begin."""

@@ -119,6 +119,9 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
     """The approval no longer holds."""
     waiting: bool = False
     """It was not begun, because something that it depends on is not done."""
+    files: tuple[str, ...] = ()
+    """What the change that landed touches."""
+    changed_lines: int = 0
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -457,7 +460,14 @@ async def _completed(request: StepRequest, attempt: int, patch: Patch, evidence:
     )
     value = score(evidence, patch.changed_lines, rollbacks=attempt - 1)
     await Note(StepCompleted(plan=request.plan, step=step, attempts=attempt, score=value))
-    return StepResult(step=step, done=True, tip=patch.commit, reason=evidence.reason)
+    return StepResult(
+        step=step,
+        done=True,
+        tip=patch.commit,
+        reason=evidence.reason,
+        files=patch.files,
+        changed_lines=patch.changed_lines,
+    )
 
 
 def _worktree(request: StepRequest, attempt: int) -> str:

@@ -93,11 +93,23 @@ def require_forward(git: Git, branch: str, old: str, new: str) -> None:
 
 
 def require_clean(
-    place: Place, index: Path, commit: str, changes: Sequence[Change], *, half_done: bool = False
+    place: Place,
+    index: Path,
+    commit: str,
+    changes: Sequence[Change],
+    besides: Collection[str] = (),
+    *,
+    half_done: bool = False,
 ) -> None:
-    """Refuse if anything is not committed or would be overwritten, besides what an update had half done."""
+    """
+    Refuse if anything is not committed or would be overwritten, besides what an update had half done.
+
+    `besides` are documents that Planforge itself writes: those may differ where the update leaves them alone.
+    """
     ours = {change.path: change for change in changes} if half_done else {}
-    dirty = [path for path in _dirty(place, index, commit) if not is_ours(place, ours.get(path))]
+    left_alone = {os.fsencode(path) for path in besides} - {change.path for change in changes}
+    staged, unstaged = _dirty(place, index, commit)
+    dirty = [path for path in staged | (unstaged - left_alone) if not is_ours(place, ours.get(path))]
     if dirty:
         said = f"`{place.path}` has changes that are not committed"
         raise RefusedByGate(f"{said}: {listed(dirty)}", "commit or stash them first")
@@ -110,23 +122,23 @@ def require_clean(
         raise RefusedByGate(f"{said}: {listed(theirs)}", "move them away first")
 
 
-def is_clean(place: Place, commit: str, changes: Sequence[Change]) -> bool:
+def is_clean(place: Place, commit: str, changes: Sequence[Change], besides: Collection[str] = ()) -> bool:
     """Whether the checkout is as `commit` has it and nothing is in the way of `changes`."""
     with scratch_index(place) as index:
         try:
-            require_clean(place, index, commit, changes)
+            require_clean(place, index, commit, changes, besides)
         except RefusedByGate:
             return False
     return True
 
 
-def _dirty(place: Place, index: Path, commit: str) -> set[bytes]:
-    """Tracked paths that are not as `commit` has them, in the index or among the files."""
+def _dirty(place: Place, index: Path, commit: str) -> tuple[set[bytes], set[bytes]]:
+    """Tracked paths that are not as `commit` has them, in the index, and among the files."""
     git, options = place.git, ("--name-only", "-z", "--ignore-submodules=dirty")
     staged = git.run("diff-index", "--cached", *options, commit, index=index).stdout
     git.run("update-index", "-q", "--refresh", work_tree=place.path, index=index, accept=(0, 1))
     unstaged = git.run("diff-files", *options, work_tree=place.path, index=index).stdout
-    return {path for path in (staged + unstaged).split(b"\0") if path}
+    return set(filter(None, staged.split(b"\0"))), set(filter(None, unstaged.split(b"\0")))
 
 
 def _in_the_way(root: Path, path: bytes, tracked: Collection[bytes]) -> Iterator[bytes]:

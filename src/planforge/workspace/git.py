@@ -36,6 +36,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import tempfile
@@ -116,6 +117,11 @@ SECONDS = 900.0
 SLOW = 10.0
 """After how many seconds to look for what a command may be waiting for."""
 
+PROTOCOLS = "https:ssh:file"
+"""How other repositories may be spoken with: not in the clear, and not by a program that an address names."""
+LOGS_IN = ("GIT_ASKPASS", "GIT_SSH", "GIT_SSH_COMMAND")
+"""Variables of the person's that say how to log in."""
+
 FALLBACK_NAME = "Planforge"
 FALLBACK_EMAIL = "planforge@localhost"
 
@@ -136,6 +142,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     signs: bool = False
     hooks: str = ""
     """Where the hooks are, if not in `.git/hooks`."""
+    remotes: tuple[tuple[str, str], ...] = ()
+    """The names of other repositories, and where to push to each."""
 
 
 class Git:
@@ -201,6 +209,26 @@ class Git:
             raise self._failure(arguments[0], process)
         return process
 
+    def abroad(
+        self, *arguments: str, seconds: float, accept: tuple[int, ...] = (0,)
+    ) -> subprocess.CompletedProcess[bytes]:
+        """
+        Run a command that speaks with another repository, as the person does.
+
+        The person's own settings count here, for they say how to log in; the repository's do not, as ever,
+        so it names no program to run and no other address. Nobody is asked anything: there is no terminal.
+        """
+        cwd, variables = self._surroundings(None)
+        hidden = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
+        spoken = {name: value for name, value in variables.items() if name not in hidden}
+        spoken |= {name: os.environ[name] for name in LOGS_IN if name in os.environ}
+        spoken["GIT_ALLOW_PROTOCOL"] = PROTOCOLS
+        words = [*self._flags, *arguments]
+        process = _start(words, cwd=cwd, environment=spoken, seconds=seconds, alone=True)
+        if process.returncode not in accept:
+            raise self._failure(arguments[0], process)
+        return process
+
     def line(self, *arguments: str, work_tree: Path | None = None, index: Path | None = None) -> str:
         """What a git command prints, as one line."""
         return os.fsdecode(self.run(*arguments, work_tree=work_tree, index=index).stdout.rstrip(b"\n"))
@@ -249,6 +277,12 @@ class Git:
             elif entry == b"branch " + os.fsencode(branch):
                 return Path(os.fsdecode(path))
         return None
+
+    def checkouts(self) -> tuple[Path, ...]:
+        """Every work tree of the repository, whether it is there still or not."""
+        entries = self.run("worktree", "list", "--porcelain", "-z").stdout.split(b"\0")
+        paths = [each.removeprefix(b"worktree ") for each in entries if each.startswith(b"worktree ")]
+        return tuple(Path(os.fsdecode(path)) for path in paths)
 
     def commit_tree(self, tree: str, parents: Sequence[str], message: str, at: str) -> str:
         """Make a commit object. The same arguments give the same commit."""
@@ -464,7 +498,16 @@ def _settings(git_dir: Path, own: Path) -> Settings:
         sparse=here.get("core.sparsecheckout") == "true",
         signs=everywhere.get("commit.gpgsign") == "true",
         hooks=everywhere.get("core.hookspath", ""),
+        remotes=tuple(_remotes(everywhere)),
     )
+
+
+def _remotes(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Where to push to each remote: its own address for that, or else the one that it has."""
+    for name, value in settings.items():
+        if name.startswith("remote.") and name.endswith(".url"):
+            own = settings.get(f"{name.removesuffix('url')}pushurl")
+            yield name.removeprefix("remote.").removesuffix(".url"), own or value
 
 
 def _counts(name: str) -> bool:
@@ -598,12 +641,20 @@ def _start(
     environment: Mapping[str, str],
     stdin: bytes | None = None,
     seconds: float = SECONDS,
+    alone: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
+    """Run git; `alone` is without the terminal, which also what it starts could ask something on."""
     words = ["git", *arguments]
     pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(
-            words, cwd=cwd, env=dict(environment), stdin=pipe, stdout=pipe, stderr=pipe
+            words,
+            cwd=cwd,
+            env=dict(environment),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            start_new_session=alone,
         )
     except OSError as error:
         if not cwd.is_dir():
@@ -615,6 +666,9 @@ def _start(
         try:
             stdout, stderr = _wait(process, stdin or b"", cwd, seconds)
         except BaseException:
+            if alone:  # with whatever it has started to log in
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
             process.kill()
             raise
     return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)

@@ -98,6 +98,8 @@ class Care:
         self.left = 0
         """How many of its processes were there when last looked for, and had to be killed."""
         self.watch: asyncio.Task[None] | None = None
+        self.unwanted = False
+        """Whether whoever wanted it was cancelled while it was started."""
         self.said = b""
         self.spoke = asyncio.Event()
         self._hears: int | None = None
@@ -194,6 +196,8 @@ async def start(
     process = await _spawned(argv, care, level, cwd, environment(extra), stdin, stderr, limit)
     _cared_for[process] = care
     try:
+        if care.unwanted:
+            raise asyncio.CancelledError
         await _require_started(argv[0], care)
     except BaseException:
         await end(process)
@@ -232,7 +236,7 @@ async def _spawned(
     hears, tells = os.pipe()
     try:
         confined, within, imposed = await asyncio.to_thread(_readied, argv, care, level, cwd, env, tells)
-        process = await asyncio.create_subprocess_exec(
+        starting = asyncio.create_subprocess_exec(
             *within,
             *confined.argv,
             cwd=cwd,
@@ -245,6 +249,7 @@ async def _spawned(
             pass_fds=(tells,) if care.level is not Level.NONE else (),
             preexec_fn=imposed,
         )
+        process = await _let_start(asyncio.ensure_future(starting), care)
     except BaseException as error:
         os.close(hears)
         cookies.forget(care.record, care.scratch)
@@ -258,6 +263,17 @@ async def _spawned(
     care.head = trees.identity(process.pid)
     care.listen(hears)
     return process
+
+
+async def _let_start(
+    starting: asyncio.Future[asyncio.subprocess.Process], care: Care
+) -> asyncio.subprocess.Process:
+    """Have it started, wanted or not: asyncio waits for ever for a process whose start was cancelled."""
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        care.unwanted = True
+        return await starting
 
 
 def _readied(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -49,8 +49,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     new: str
 
 
-def look(git: Git, branch: str, commit: str) -> None:
-    """Refuse now what `update` would refuse, without changing anything."""
+def look(git: Git, branch: str, commit: str, besides: Collection[str] = ()) -> None:
+    """Refuse now what `update` would refuse, without changing anything; `besides` are documents of ours."""
     place = _place(git, branch)
     if place is None:
         require_forward(git, branch, git.commit_of(f"refs/heads/{branch}"), commit)
@@ -58,7 +58,7 @@ def look(git: Git, branch: str, commit: str) -> None:
         old = git.commit_of(f"refs/heads/{branch}")
         with scratch_index(place) as index:
             require_possible(place, index, branch, old, commit)
-            require_clean(place, index, old, changes_between(git, old, commit))
+            require_clean(place, index, old, changes_between(git, old, commit), besides)
 
 
 def is_begun(git: Git, branch: str) -> bool:
@@ -69,7 +69,7 @@ def is_begun(git: Git, branch: str) -> bool:
     return _noted(place, branch) is not None or _says_ours(place.own / "index.lock")
 
 
-def update(git: Git, branch: str, commit: str) -> CheckoutChange:
+def update(git: Git, branch: str, commit: str, besides: Collection[str] = ()) -> CheckoutChange:
     """Move `branch` forward to `commit`, with the files of the checkout that is on it, if there is one."""
     was = git.commit_of(f"refs/heads/{branch}")
     place = _place(git, branch)
@@ -82,8 +82,8 @@ def update(git: Git, branch: str, commit: str) -> CheckoutChange:
         with _locked(place):
             if begun := _noted(place, branch):
                 was = begun.old
-                _finish(git, place, begun)
-            _bring(git, place, branch, commit)
+                _finish(git, place, begun, besides)
+            _bring(git, place, branch, commit, besides)
     except OSError as error:
         raise RefusedByGate(f"cannot update `{place.path}`: {error.strerror or error}") from error
     return CheckoutChange(
@@ -91,30 +91,30 @@ def update(git: Git, branch: str, commit: str) -> CheckoutChange:
     )
 
 
-def _bring(git: Git, place: Place, branch: str, commit: str) -> None:
+def _bring(git: Git, place: Place, branch: str, commit: str, besides: Collection[str]) -> None:
     old = git.commit_of(f"refs/heads/{branch}")
     if old == commit:
         return
     changes = changes_between(git, old, commit)
     with scratch_index(place) as index:
         require_possible(place, index, branch, old, commit)
-        require_clean(place, index, old, changes)
+        require_clean(place, index, old, changes, besides)
         begun = Begun(branch=branch, old=old, new=commit)
         note = _note(place)
         write_atomically(note, msgspec.json.encode(begun))
         _carry_out(git, place, index, begun, note)
 
 
-def _finish(git: Git, place: Place, begun: Begun) -> None:
+def _finish(git: Git, place: Place, begun: Begun, besides: Collection[str]) -> None:
     """Take up an update that was begun: take back what it had done to the files, and do it again."""
     changes = changes_between(git, begun.old, begun.new)
     require_no_operation(place)
     note = _note(place)
-    if is_clean(place, git.commit_of(f"refs/heads/{begun.branch}"), changes):
+    if is_clean(place, git.commit_of(f"refs/heads/{begun.branch}"), changes, besides):
         note.unlink()  # it had not changed anything yet, or all of it, or was put right by hand
         return
     with scratch_index(place) as index:
-        require_clean(place, index, begun.old, changes, half_done=True)
+        require_clean(place, index, begun.old, changes, besides, half_done=True)
         for change in reversed(changes):  # what is in a directory before the directory
             _take_back(place, change)
         _carry_out(git, place, index, begun, note)

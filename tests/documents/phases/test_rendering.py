@@ -104,6 +104,12 @@ def test_nothing_that_an_agent_says_begins_a_phase_or_changes_a_status(said: str
     assert differences(text.replace("\n", "\r\n"), text) == ()
 
 
+def test_what_cannot_be_seen_is_not_shown() -> None:
+    text = rendered(details={"phase-2": PhaseDetail(error="\x1b[31mred\x07 \u202eend", output="\0\nsaid")})
+    assert "**Error:** [31mred end\n**Output:** said\n" in text
+    assert text.replace("\n", "").isprintable()
+
+
 def test_a_long_error_is_cut() -> None:
     text = rendered(details={"phase-2": PhaseDetail(error="x" * 5000)})
     (line,) = (line for line in text.splitlines() if line.startswith("**Error:**"))

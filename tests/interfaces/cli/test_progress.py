@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from planforge.app import story
-from planforge.interfaces.cli.progress import shown
+from planforge.interfaces.cli.progress import UnderWay, shown
 from planforge.interfaces.cli.words import said
 from planforge.kernel import events
 from planforge.kernel.events import EVENTS, Event, Payload, Recorded
@@ -153,7 +153,7 @@ def test_every_kind_of_event_has_words_of_its_own(kind: str) -> None:
 def test_the_terminal_library_is_not_loaded_elsewhere() -> None:
     code = (
         "import sys\n"
-        "from planforge.interfaces.cli.progress import shown\n"
+        "from planforge.interfaces.cli.progress import UnderWay, shown\n"
         "with shown(): pass\n"
         "print([name for name in sys.modules if name.split('.')[0] == 'rich'])\n"
     )
@@ -161,3 +161,85 @@ def test_the_terminal_library_is_not_loaded_elsewhere() -> None:
         [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
     )
     assert process.stdout == "[]\n"
+
+
+class Watch:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def at_work(heartbeat: float = 45.0, progress: float = 3.0) -> tuple[UnderWay, Watch]:
+    clock = Watch()
+    found = UnderWay(heartbeat=heartbeat, progress=progress, clock=clock)
+    found.take(recorded(intended("auditor"), "/1"))
+    return found, clock
+
+
+def test_what_is_shown_of_an_agent_stays_long_enough_to_be_read() -> None:
+    under_way, clock = at_work(progress=3.0)
+    shown_lines = []
+    for second in range(8):
+        clock.now = float(second)
+        under_way.hear("/1", f"word {second}")
+        shown_lines.append(under_way.lines()[0][1].partition(": ")[2])
+    assert shown_lines == ["word 0"] * 3 + ["word 3"] * 3 + ["word 6"] * 2
+
+
+def test_an_agent_that_is_silent_is_said_to_be_so_until_it_is_heard_again() -> None:
+    under_way, clock = at_work(heartbeat=45.0)
+    clock.now = 44.0
+    assert "silent" not in under_way.lines()[0][1]
+    clock.now = 50.0
+    assert "the auditor is at work (50 s, silent for 50 s)" in under_way.lines()[0][1]
+    under_way.hear("/1", "reads")
+    clock.now = 60.0
+    assert "the auditor is at work (60 s): reads" in under_way.lines()[0][1]
+
+
+def test_between_two_lines_about_the_same_lies_a_heartbeat() -> None:
+    under_way, clock = at_work(heartbeat=45.0)
+    beats = []
+    for second in range(0, 200, 5):
+        clock.now = float(second)
+        beats += [second for _ in under_way.due()]
+    assert beats == [45, 90, 135, 180]
+
+
+def test_a_check_that_takes_long_is_not_called_silent() -> None:
+    under_way, clock = at_work()
+    under_way.take(recorded(events.EffectCompleted(effect="RunAgent", outcome=Payload()), "/1"))
+    check = events.EffectIntended(effect="RunCheck", about="", fingerprint="f", body=Payload())
+    under_way.take(recorded(check, "/2"))
+    clock.now = 100.0
+    assert [line.endswith("(100 s)") for _, line in under_way.lines()] == [True]
+
+
+def test_without_a_heartbeat_there_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    under_way, clock = at_work(heartbeat=0.0)
+    clock.now = 1000.0
+    assert "silent" not in under_way.lines()[0][1]
+    with shown(heartbeat=0.0) as observe:
+        observe(recorded(intended("developer"), "/2/phase-1/1"))
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("clean", "warning", "mark"), [(True, "", "✓"), (True, "no file", "⚠"), (False, "", "⚠")]
+)
+def test_a_forge_that_needs_a_look_is_marked_as_such(
+    capsys: pytest.CaptureFixture[str], clean: bool, warning: str, mark: str
+) -> None:
+    with shown() as observe:
+        observe(
+            recorded(
+                events.PlanForged(
+                    plan="plan-001", content="c", rounds=2, reason="so", clean=clean, warning=warning
+                )
+            )
+        )
+    assert capsys.readouterr().err.startswith(f"{mark} plan-001")

@@ -66,7 +66,7 @@ def test_a_request_becomes_landed_code_step_by_step(tmp_path: Path) -> None:
     ]
     assert "**Status:** REVIEW" in (root / PLAN).read_text()
 
-    assert [phase["kind"] for phase in document("plan", "phases", "1", cwd=root)] == [
+    assert [phase["kind"] for phase in document("plan", "phases", "1", cwd=root)["phases"]] == [
         "implement",
         "implement",
         "audit",
@@ -168,7 +168,7 @@ def test_an_agent_that_keeps_lying_lands_nothing_and_the_exit_code_says_so(
     assert [attempt["evidence"][0]["outcome"] for attempt in report["phases"][0]["attempts"]] == ["fail"] * 3
     assert git(approved, "rev-list", "--count", f"HEAD..{report['branch']}") == "0"
     assert len(git(approved, "for-each-ref", "refs/planforge/archive/").splitlines()) == 3
-    assert document("plan", "list", cwd=approved)[0]["status"] == "REVIEW"
+    assert document("plan", "list", cwd=approved)[0]["status"] == "IMPLEMENTING"
 
 
 def test_a_second_run_keeps_what_the_first_one_landed(approved: Path, tmp_path: Path) -> None:

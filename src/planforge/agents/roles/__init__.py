@@ -55,6 +55,7 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     architecture: bool = False
     summaries: Summaries = "none"
     overlay: bool = True
+    lessons: bool = False
     source: str = OURS + TABLE
     """Where it is described."""
 

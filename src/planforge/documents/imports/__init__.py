@@ -32,7 +32,9 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     """Where it is from, in words that a person can look it up by."""
     kind: str = "markdown"
     body: str = ""
-    """The same as the body of a plan, from `# Plan:` on."""
+    """What of it is the body of a plan, from `# Plan:` on."""
+    context: str = ""
+    """All the rest of it, which is quoted beneath."""
 
 
 def decoded(content: bytes, source: str) -> str:

@@ -11,8 +11,8 @@ import re
 
 import msgspec
 
-from planforge.documents import markdown
 from planforge.documents.imports import Imported, one_line, plain
+from planforge.documents.imports.bodies import assembled
 from planforge.errors import InvalidInput
 
 FIELDS = "author,body,comments,createdAt,labels,number,state,title,url"
@@ -89,7 +89,8 @@ def read(content: bytes, source: str) -> Imported:
     title = one_line(issue.title) or f"Issue {issue.number}"
     named = _named(issue) or source
     text = _text(issue, title, named)
-    return Imported(title=title, text=text, source=named, kind="issue", body=_body(title, named, text))
+    body = assembled(title, {"Objective": [f"Resolve {named}."]})
+    return Imported(title=title, text=text, source=named, kind="issue", body=body, context=text)
 
 
 def _named(issue: _Issue) -> str:
@@ -114,7 +115,3 @@ def _text(issue: _Issue, title: str, named: str) -> str:
 def _by(author: _Person | None, at: str | None) -> str:
     who = f" by {one_line(author.login)}" if author and author.login else ""
     return f"{who} on {one_line(at)[:10]}" if at else who
-
-
-def _body(title: str, named: str, text: str) -> str:
-    return f"# Plan: {title}\n\n## Objective\n\nResolve {named}.\n\n## Context\n\n{markdown.quoted(text)}\n"

@@ -82,13 +82,13 @@ def _render_phase(phase: Phase, status: str, detail: PhaseDetail) -> str:
 
 
 def _came_to(detail: PhaseDetail) -> dict[str, str]:
-    first = next((line for line in detail.output.splitlines() if line.strip()), "")
+    first = next((line for each in detail.output.splitlines() if (line := _one_line(each))), "")
     return {
         "Commit": f"`{_one_line(detail.commit)}`" if detail.commit else "",
         "Modified": _one_line(in_backticks(detail.modified), longest=None),
         "Evidence": _one_line(detail.evidence),
         "Error": _one_line(detail.error),
-        "Output": _one_line(first),
+        "Output": first,
     }
 
 

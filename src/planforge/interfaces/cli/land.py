@@ -59,36 +59,59 @@ def land(
         raise InvalidInput("`--probe` and `--update-checkout` take no plans")
     project = here()
     if dry_run:
-        preview = landing.preview(project, plans, onto)
-        show(preview, lambda: _previewed(preview), as_json=as_json)
+        ctx.exit(preview(project, plans, onto, as_json))
     elif probe:
         probed = landing.probe(project, onto)
         show(probed, lambda: _probed(probed), as_json=as_json)
     elif update_checkout:
         ctx.exit(_drive(project, landing.begin_update(project, onto), "nothing to bring in", as_json))
     else:
-        run = landing.begin(project, plans, onto)
-        ahead = run is None and landing.is_ahead(project, onto)
-        more = "; what has landed is not in the checkout yet\nnext: planforge land --update-checkout"
-        ctx.exit(_drive(project, run, f"nothing to land{more if ahead else ''}", as_json))
+        ctx.exit(begun(project, plans, onto, as_json))
+
+
+def preview(project: Project, plans: tuple[str, ...], onto: str | None, as_json: bool) -> int:
+    """Show what would land; the exit code."""
+    from planforge.app import landing
+
+    found = landing.preview(project, plans, onto)
+    show(found, lambda: _previewed(found), as_json=as_json)
+    return 0
+
+
+def begun(project: Project, plans: tuple[str, ...], onto: str | None, as_json: bool) -> int:
+    """Land these plans, or all that may land, and show how that went; the exit code."""
+    from planforge.app import landing
+
+    run = landing.begin(project, plans, onto)
+    ahead = run is None and landing.is_ahead(project, onto)
+    more = "; what has landed is not in the checkout yet\nnext: planforge land --update-checkout"
+    return _drive(project, run, f"nothing to land{more if ahead else ''}", as_json)
 
 
 def _drive(project: Project, run: str | None, nothing: str, as_json: bool) -> int:
-    from planforge.app import landing, runs
-    from planforge.interfaces.cli.progress import shown
+    from planforge.app import landing
 
     if run is None:
         show({"run": None, "landed": [], "left": []}, nothing, as_json=as_json)
         return 0
+    code = drive(project, run)
+    report = landing.report(project, run)
+    show(report, lambda: told(report), as_json=as_json)
+    return code
+
+
+def drive(project: Project, run: str) -> int:
+    """Drive a landing in the foreground and show how it goes; its exit code."""
+    from planforge.app import runs
+    from planforge.interfaces.cli.progress import shown
+
     talk(f"{run} in {project.root}")
     with shown() as screen:
-        ended = runs.drive(project, run, screen, screen)
-    report = landing.report(project, run)
-    show(report, lambda: _told(report), as_json=as_json)
-    return ended.exit_code
+        return runs.drive(project, run, screen, screen).exit_code
 
 
-def _told(report: LandReport) -> str:
+def told(report: LandReport) -> str:
+    """What landed and what did not, in a few lines, with the next command."""
     lines = [
         f"✓ {item.plan} landed on {report.landing} as {item.commit[:12]}: {item.evidence}"
         for item in report.landed

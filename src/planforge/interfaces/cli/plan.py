@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli import plan_diff, plan_file, plan_phases, plan_runs
+from planforge.interfaces.cli import plan_diff, plan_file, plan_land, plan_make, plan_phases, plan_runs
 from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
@@ -15,34 +15,47 @@ from planforge.interfaces.cli.views import here
 if TYPE_CHECKING:
     from planforge.app.plans import PlanView
 
+STATUSES = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING", "DONE", "CLOSED", "CANCELLED")
 SEEN = "The hash of what you read, as `plan show` says; refused if the plan is another by now."
 
 
 @click.group()
 def plan() -> None:
-    """List, show, approve, run, cancel and close plans
+    """Make, list, show, approve, run, cancel and close plans
 
-    A plan is named by its id or its number: `plan-007`, `plan-7`, `7`.
+    A plan is named by its id, its number or its task: `plan-007`, `plan-7`, `7`, `ws-007`.
     """
 
 
 for command in (
+    *(plan_make.create, plan_make.import_, plan_make.tasks),
     *(plan_diff.diff, plan_file.audit, plan_file.decompose),
     *(plan_phases.phases, plan_phases.skip, plan_phases.skip_to),
     *(plan_runs.run, plan_runs.run_one, plan_runs.run_phase, plan_runs.retry),
+    *(plan_land.evidence, plan_land.land),
 ):
     plan.add_command(command)
 
 
 @plan.command(name="list")
+@click.option("--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only plans that are so.")
 @json_option
-def list_(as_json: bool) -> None:
-    """List all plans"""
+def list_(status: str | None, as_json: bool) -> None:
+    """List all plans
+
+    \b
+    Examples:
+      planforge plan list
+      planforge plan list --status review --json
+    """
     from planforge.app import plans
 
-    found = plans.listed(here())
-    rows = [(row.plan, row.status, row.badge, row.title, row.path) for row in found]
-    show(found, table(rows) or "no plans yet; try `planforge forge`", as_json=as_json)
+    found = plans.listed(here(), status or "")
+    rows = [
+        (row.plan, row.status, row.badge, row.title, row.task, row.path or "(no plan file)") for row in found
+    ]
+    none = f"no plan is {status}" if status else "no plans yet; try `planforge forge`"
+    show(found, table(rows) or none, as_json=as_json)
 
 
 @plan.command(name="show")
@@ -74,6 +87,7 @@ def _view(view: PlanView) -> str:
     plan = view.plan
     badge = f"  [{view.badge}]" if view.steps else ""
     head = [f"{plan.plan}  {plan.status}{badge}  {plan.title}"]
+    head += [f"task    {plan.task}"] if plan.task else []
     head += [f"file    {plan.path}", f"hash    {view.content}"]
     if view.edited:
         head.append("edited  the file differs from what was last written or approved")
@@ -123,14 +137,19 @@ def approve(plan_id: str, actor: str | None, seen: str | None, as_json: bool) ->
 def cancel(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
     """Give a plan up: it is not carried out, and not landed, any more
 
-    For a plan that is not done. What has landed on its branch stays there, and so does its file. Exits with 5
-    while a run is at it; end that first with `planforge cancel`.
+    For a plan that is not done. A run that is at it is ended at once, also one in another terminal; what its
+    agents left is kept. What has landed on its branch stays there, and so does its file.
 
     \b
     Example:
       planforge plan cancel 1 --reason "the request was withdrawn"
     """
-    _move(plan_id, "cancel", actor, reason, as_json)
+    from planforge.app import cancelling, deciders
+
+    project = here()
+    who = deciders.person_or_script(project, actor)
+    found = cancelling.give_up(project, plan_id, actor=who, reason=reason)
+    show(found, f"{found.plan} is {found.status}", as_json=as_json)
 
 
 @plan.command()
@@ -151,15 +170,9 @@ def close(plan_id: str, actor: str | None, reason: str, override: bool, as_json:
       planforge plan close 1 --reason "landed and released"
       planforge plan close 1 --override --reason "finished by hand in 4f2a9c1"
     """
-    _move(plan_id, "close", actor, reason, as_json, override=override)
-
-
-def _move(
-    plan_id: str, event: str, actor: str | None, reason: str, as_json: bool, *, override: bool = False
-) -> None:
     from planforge.app import deciders, statuses
 
     project = here()
     who = deciders.person_or_script(project, actor)
-    found = statuses.move(project, plan_id, event, actor=who, reason=reason, override=override)
+    found = statuses.move(project, plan_id, "close", actor=who, reason=reason, override=override)
     show(found, f"{found.plan} is {found.status}", as_json=as_json)

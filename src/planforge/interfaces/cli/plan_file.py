@@ -20,29 +20,61 @@ file_argument = click.argument("file", type=click.Path(path_type=Path, allow_das
 
 
 @click.command()
-@file_argument
+@click.argument("plan", metavar="PLAN|FILE", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--structural", is_flag=True, help="Look at the form alone; no agent is asked.")
 @json_option
-def audit(file: Path, structural: bool, as_json: bool) -> int:
-    """Say what is wrong with the form of a plan, before any agent is paid
+def audit(plan: Path, structural: bool, as_json: bool) -> int:
+    """Audit a plan once more, or say what is wrong with the form of any Markdown file
 
-    Exits with 0 if nothing has to change, 1 if something has, 2 if FILE cannot be read. `-` reads standard
-    input. What is missing is blocking; a section that is empty or says nothing, changes that name no file and
-    example paths are medium, and have to be put right as well.
+    With --structural no agent is paid: it exits with 0 if nothing has to change, 1 if something has, 2 if
+    FILE cannot be read; `-` reads standard input. What is missing is blocking; a section that is empty or
+    says nothing, changes that name no file and example paths are medium, and have to be put right as well.
+
+    Without, PLAN is a draft or in review. Its form is looked at first; then an auditor reads it as it is on
+    disk, and a round is added to its audit log. Nothing is revised: `planforge forge PLAN` does that. Exits
+    with 6 if the auditor has something against it.
 
     \b
     Examples:
+      planforge plan audit 17
       planforge plan audit docs/plans/plan-001-rate-limits.md --structural
       planforge plan audit - --structural --json < plan.md
     """
+    from planforge.documents.plan import looks_like_plan_id
+
+    known = looks_like_plan_id(str(plan)) and not plan.exists()
+    if structural:
+        return _structural(_of_plan(str(plan)) if known else _text(plan), as_json=as_json)
+    if not known:
+        raise InvalidInput(
+            f"`{plan}` is not a plan's id, and only plans are audited by agents",
+            "look at its form: `--structural`; to make a plan of it: `planforge plan import`",
+        )
+    return _audited(str(plan), as_json=as_json)
+
+
+def _of_plan(name: str) -> str:
+    from planforge.app import plans
+    from planforge.interfaces.cli.views import here
+
+    project = here()
+    return plans.text(project, plans.row(project, name))
+
+
+def _audited(name: str, *, as_json: bool) -> int:
+    from planforge.app import forges
+    from planforge.interfaces.cli.views import here
+    from planforge.interfaces.cli.work import drive
+
+    project = here()
+    return drive(project, forges.audit(project, name), as_json=as_json)
+
+
+def _structural(text: str, *, as_json: bool) -> int:
     from planforge.documents.plan import structural_findings
     from planforge.rules.findings import Severity, worst
 
-    if not structural:
-        raise InvalidInput(
-            "a plan is audited by an agent when it is forged", "look at its form: `--structural`"
-        )
-    findings = structural_findings(_text(file))
+    findings = structural_findings(text)
     severity = worst(findings)
     loops = severity in (Severity.BLOCKING, Severity.MEDIUM)
     document = {

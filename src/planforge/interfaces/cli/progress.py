@@ -32,8 +32,11 @@ if TYPE_CHECKING:
 Show = Callable[[str, str, str], None]
 """Shows one line: its mark, what it is about, what it says."""
 
-HEARTBEAT = 30.0
-"""Seconds between two plain lines about the same thing."""
+HEARTBEAT = 45.0
+"""Seconds between two plain lines about the same thing, and of silence before it is shown; 0 for never."""
+
+PROGRESS = 3.0
+"""Seconds for which what is shown of an agent at work stays at least, so that it can be read."""
 
 QUIET = (
     events.EffectIntended,
@@ -42,6 +45,7 @@ QUIET = (
     events.ApprovalUsed,
     events.QuestionAsked,
     events.PlanEnded,
+    events.PlanPaused,
     events.RunEnded,
     events.LeaseGranted,
     events.LeaseRenewed,
@@ -56,8 +60,8 @@ QUIET = (
 )
 """Facts that progress leaves to the log."""
 
-GOOD = {"VerifyOk", "PatchApplied", "StepCompleted", "PlanApproved", "PlanForged"}
-GOOD |= {"PlanLanded", "CheckoutUpdated"}
+GOOD = {"VerifyOk", "PatchApplied", "StepCompleted", "PlanApproved"}
+GOOD |= {"PlanLanded", "CheckoutUpdated", "PullRequestOpened"}
 BAD = {"VerifyFailed", "AttemptRejected", "StepFailed", "EffectFailed"}
 BAD |= {"LandingConflicted", "LandingBroken", "PlanHeldBack"}
 
@@ -75,6 +79,7 @@ ACTIVITY = {
     "Land": "it lands",
     "Merge": "{about} is merged",
     "AdvanceBranch": "the branch moves",
+    "TakeActions": "{about} that the answer asks for",
     "UpdateCheckout": "the checkout is brought forward",
 }
 
@@ -128,21 +133,22 @@ class Screen(Audience):
 
 
 @contextmanager
-def shown(heartbeat: float = HEARTBEAT) -> Iterator[Screen]:
+def shown(heartbeat: float = HEARTBEAT, progress: float = PROGRESS) -> Iterator[Screen]:
     """Show what happens for as long as the block runs."""
     live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    with _live() if live else _plain(heartbeat) as screen:
+    # Elsewhere a line is written once, so it may as well say what was heard last.
+    under_way = UnderWay(heartbeat=heartbeat, progress=progress if live else 0.0)
+    with _live(under_way) if live else _plain(under_way, heartbeat) as screen:
         yield screen
 
 
 @contextmanager
-def _plain(heartbeat: float) -> Iterator[Screen]:
-    under_way = UnderWay()
+def _plain(under_way: UnderWay, heartbeat: float) -> Iterator[Screen]:
     over = threading.Event()
 
     def beat() -> None:
-        while not over.wait(heartbeat):
-            for _, line in under_way.lines():
+        while heartbeat and not over.wait(min(heartbeat, 1.0)):
+            for _, line in under_way.due():
                 try:
                     click.echo(f"… {line}", err=True)
                 except OSError:
@@ -161,14 +167,13 @@ def _plain(heartbeat: float) -> Iterator[Screen]:
 
 
 @contextmanager
-def _live() -> Iterator[Screen]:
+def _live(under_way: UnderWay) -> Iterator[Screen]:
     from rich.console import Console, Group
     from rich.live import Live
     from rich.spinner import Spinner
     from rich.text import Text
 
     console = Console(stderr=True, highlight=False)
-    under_way = UnderWay()
     spinners: dict[str, Spinner] = {}
     colours = {"✓": "green", "✗": "red", "·": "dim", "!": "yellow", "→": "blue", "↻": "yellow", "⚠": "red"}
 
@@ -191,31 +196,66 @@ def _live() -> Iterator[Screen]:
 class UnderWay:
     """The effects that were intended and have no outcome yet."""
 
-    def __init__(self) -> None:
-        self._since: dict[str, tuple[str, float]] = {}
-        self._heard: dict[str, str] = {}
-        """The last sign of life of each; how often it is drawn does not depend on how often there is one."""
+    def __init__(
+        self, *, heartbeat: float = 0.0, progress: float = 0.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._heartbeat = heartbeat
+        self._progress = progress
+        self._clock = clock
+        self._begun: dict[str, _Begun] = {}
 
     def take(self, recorded: Recorded) -> None:
         """Note that an effect began or ended."""
         match recorded.event:
             case events.EffectIntended(effect=effect, about=about) if effect in ACTIVITY:
                 text = f"{_place(recorded):<9} {ACTIVITY[effect].format(about=about)}"
-                self._since[recorded.key] = (text, time.monotonic())
+                self._begun[recorded.key] = _Begun(text, self._clock(), talks=effect == "RunAgent")
             case events.EffectCompleted() | events.EffectFailed():
-                self._since.pop(recorded.key, None)
-                self._heard.pop(recorded.key, None)
+                self._begun.pop(recorded.key, None)
 
     def hear(self, key: str, what: str) -> None:
-        """Note a sign of life."""
-        self._heard[key] = first_line(_printable(what), 60)
+        """Note a sign of life; how often it is drawn does not depend on how often there is one."""
+        if (found := self._begun.get(key)) is not None:
+            found.heard, found.heard_at = first_line(_printable(what), 60), self._clock()
 
     def lines(self) -> list[tuple[str, str]]:
         """The key of each, and a line that says what it is and how long it has taken so far."""
-        now = time.monotonic()
-        begun = list(self._since.items())  # a copy: another thread draws while this one works
-        heard = {key: f": {what}" for key, what in list(self._heard.items()) if what}
-        return [(key, f"{text} ({now - since:.0f} s){heard.get(key, '')}") for key, (text, since) in begun]
+        now = self._clock()
+        begun = list(self._begun.items())  # a copy: another thread draws while this one works
+        return [(key, self._line(found, now)) for key, found in begun]
+
+    def due(self) -> list[tuple[str, str]]:
+        """The same of those that nothing was said of for a heartbeat."""
+        now = self._clock()
+        begun = [item for item in list(self._begun.items()) if now - item[1].told_at >= self._heartbeat]
+        for _, found in begun:
+            found.told_at = now
+        return [(key, self._line(found, now)) for key, found in begun]
+
+    def _line(self, found: _Begun, now: float) -> str:
+        if found.heard != found.shown and (not found.shown or now - found.shown_at >= self._progress):
+            found.shown, found.shown_at = found.heard, now
+        said = f": {found.shown}" if found.shown else ""
+        quiet = now - found.heard_at
+        # That nothing was heard of an agent for so long is worth saying; a check says nothing anyway.
+        long = self._heartbeat and quiet >= max(self._heartbeat, 1.0)
+        silent = f", silent for {quiet:.0f} s" if long else ""
+        return f"{found.text} ({now - found.since:.0f} s{silent if found.talks else ''}){said}"
+
+
+class _Begun:
+    """One of them."""
+
+    def __init__(self, text: str, since: float, *, talks: bool) -> None:
+        self.text = text
+        self.since = since
+        self.talks = talks
+        self.heard = ""
+        self.heard_at = since
+        self.shown = ""
+        """The sign of life that is drawn, and since when."""
+        self.shown_at = since
+        self.told_at = since
 
 
 def _printable(text: str) -> str:
@@ -243,4 +283,6 @@ def _mark(recorded: Recorded) -> str:
             return SIGNALS[outcome]
         case events.TaskEnded(succeeded=succeeded):
             return "✓" if succeeded else "✗"
+        case events.PlanForged(clean=clean, warning=warning):
+            return "✓" if clean and not warning else "⚠"
     return "✓" if recorded.kind in GOOD else "✗" if recorded.kind in BAD else "·"

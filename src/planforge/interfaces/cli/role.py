@@ -81,6 +81,7 @@ def _page(found: RoleView) -> str:
         ("architecture", "yes" if found.architecture else "no"),
         ("summaries", found.summaries),
         ("overlay", "yes" if found.overlay else "no"),
+        ("lessons", "yes" if found.lessons else "no"),
     ]
     sources = [(path, digest[:12]) for path, digest in found.sources]
     return "\n\n".join([row.role, table(rows, "  "), "texts\n" + table(sources, "  "), found.block])

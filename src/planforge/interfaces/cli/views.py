@@ -10,15 +10,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planforge.interfaces.cli.printing import as_document, table, visible
+from planforge.interfaces.cli.printing import as_document, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planforge.app.overview import Overview
     from planforge.app.project import Project
-    from planforge.app.questions import QuestionRow
-    from planforge.app.runs import RunRow
     from planforge.kernel.events import Recorded
     from planforge.kernel.filters import Filter
     from planforge.kernel.ledger import Ledger
@@ -39,49 +36,12 @@ def status(*, as_json: bool) -> Iterator[str]:
     from planforge.app.overview import overview
 
     found = overview(here())
-    yield as_document(found) if as_json else _overview(found)
+    if as_json:
+        yield as_document(found)
+        return
+    from planforge.interfaces.cli.screen import page
 
-
-def _overview(found: Overview) -> str:
-    parts = [f"{found.root}  ({found.events} events)"]
-    runs = [(run.run, run.flow, run.subject, _status(run), run.reason) for run in found.runs]
-    if runs:
-        parts.append("Runs\n" + table(runs, "  "))
-    for item in found.plans:
-        plan = item.plan
-        place = f"  {plan.branch} at {plan.landed[:12]}" if plan.branch else ""
-        steps = [
-            (
-                step.step,
-                step.status,
-                f"{step.attempts} attempt{'' if step.attempts == 1 else 's'}",
-                f"score {'unknown' if step.score is None else step.score}"
-                if step.kind == "implement"
-                else "",
-                step.title,
-            )
-            for step in item.steps
-        ]
-        parts.append(f"{plan.plan}  {plan.status}  {plan.title}{place}\n" + table(steps, "  "))
-    if found.tasks:
-        tasks = [
-            (task.task, task.status, task.pipeline, task.stage, visible(task.title)) for task in found.tasks
-        ]
-        parts.append("Tasks\n" + table(tasks, "  "))
-    if found.questions:
-        rows = [(each.name, each.run, each.asked_at[:10], _asked(each)) for each in found.questions]
-        parts.append("Questions\n" + table(rows, "  "))
-    parts.append("Next\n" + "\n".join(f"  {command}" for command in found.next))
-    return "\n\n".join(part.rstrip() for part in parts)
-
-
-def _status(run: RunRow) -> str:
-    return f"parked until {run.until[:16].replace('T', ' ')} UTC" if run.until else run.status
-
-
-def _asked(question: QuestionRow) -> str:
-    names = " | ".join(option.name for option in question.options)
-    return visible(f"{' '.join(question.text.split())} ({names})")
+    yield page(found)
 
 
 def log(
@@ -95,12 +55,12 @@ def log(
     as_json: bool,
 ) -> Iterator[str]:
     """The newest events that match, oldest first; then, to follow them, new ones as they come."""
+    from planforge.app import plans
     from planforge.kernel.filters import Filter, kind_named
 
-    ledger = here().ledger
-    wanted = Filter(
-        kinds=tuple(map(kind_named, kinds)), streams=streams, plan=_plan(plan) if plan else "", after=since
-    )
+    project = here()
+    ledger, named = project.ledger, plans.named(project, plan) if plan else ""
+    wanted = Filter(kinds=tuple(map(kind_named, kinds)), streams=streams, plan=named, after=since)
     if last is None:
         last = 0 if since else SHOWN
     until = ledger.head()
@@ -114,12 +74,6 @@ def log(
             yield lines([item])
     elif not shown and not as_json:
         yield "nothing has happened yet" if wanted == Filter() else "nothing like that has happened yet"
-
-
-def _plan(name: str) -> str:
-    from planforge.documents.plan import parse_plan_id
-
-    return parse_plan_id(name)
 
 
 def _on_record(

@@ -78,6 +78,11 @@ def _(event: events.RunParked) -> str:
     return f"waits {what}: {event.reason}"
 
 
+@said.register(events.CancelRequested)
+def _(event: events.CancelRequested) -> str:
+    return f"{event.actor} wants it to end: {first_line(event.reason, 160)}"
+
+
 @said.register(events.RunEnded)
 def _(event: events.RunEnded) -> str:
     return f"{'ended' if event.succeeded else 'failed'}: {event.reason}"
@@ -107,7 +112,8 @@ def _(event: events.AuditRecorded) -> str:
 
 @said.register(events.PlanForged)
 def _(event: events.PlanForged) -> str:
-    return f"ready for review after {event.rounds} rounds: {event.reason}"
+    warning = f"; but {first_line(event.warning, 160)}" if event.warning else ""
+    return f"ready for review after {event.rounds} rounds: {event.reason}{warning}"
 
 
 @said.register(events.PlanApproved)
@@ -158,6 +164,19 @@ def _(event: events.PlanEnded) -> str:
 @said.register(events.PlanMoved)
 def _(event: events.PlanMoved) -> str:
     return f"{event.status} by {event.actor}: {first_line(event.reason, 160)}"
+
+
+LESSONS = {
+    "update": "lesson {lesson} is updated",
+    "add": "lesson {lesson} is new",
+    "none": "no lesson needed",
+}
+
+
+@said.register(events.LessonDecided)
+def _(event: events.LessonDecided) -> str:
+    why = f": {first_line(event.reason, 160)}" if event.reason else ""
+    return f"{LESSONS[event.decision].format(lesson=event.lesson)}, says {event.actor}{why}"
 
 
 @said.register(events.StepStarted)
@@ -385,6 +404,11 @@ def _(event: events.LandingRestarted) -> str:
 def _(event: events.ConflictsForeseen) -> str:
     pairs = tuple(f"{item.one} with {item.other} in {_list(item.paths)}" for item in event.conflicts)
     return f"will conflict as it is: {_list(pairs)}"
+
+
+@said.register(events.PullRequestOpened)
+def _(event: events.PullRequestOpened) -> str:
+    return f"{event.actor} opened {first_line(event.url)} for {event.branch} at {event.commit[:12]}"
 
 
 @said.register(events.CheckoutUpdated)

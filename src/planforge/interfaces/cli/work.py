@@ -1,17 +1,19 @@
-"""Commands that start, continue or end work: `init`, `forge`, `resume`, `cancel`."""
+"""Commands that start, continue or end work: `init`, `resume`, `cancel`; `forge.py` has its own."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from planforge.errors import NeedsPerson
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from planforge.app.project import Project
     from planforge.app.report import Document
 
@@ -29,29 +31,6 @@ def init(as_json: bool) -> None:
     what = "wrote" if made.settings_written else "left"
     check = f"tests: {made.check}" if made.check else "tests: none found; set `[check]` before running a plan"
     show(made, f"ready: {made.root}\n{what} {made.settings}\n{check}", as_json=as_json)
-
-
-@click.command()
-@click.argument("request")
-@click.option("--cap", type=click.IntRange(min=1), help="How many rounds of audit the plan gets.")
-@json_option
-@click.pass_context
-def forge(ctx: click.Context, request: str, cap: int | None, as_json: bool) -> None:
-    """Turn REQUEST into a plan: draft, audit, revise until nothing blocks
-
-    REQUEST is what you want, in your words; `-` reads it from standard input. The plan is a Markdown file
-    that you can edit; approve it when it says what you mean.
-
-    \b
-    Examples:
-      planforge forge "Add rate limiting to the webhook"
-      planforge forge - < request.md
-    """
-    from planforge.app.work import begin_forge
-
-    project = here()
-    text = sys.stdin.read() if request == "-" else request
-    ctx.exit(drive(project, begin_forge(project, text, cap=cap), as_json=as_json))
 
 
 @click.command()
@@ -83,48 +62,87 @@ def resume(ctx: click.Context, run: str | None, now: bool, as_json: bool) -> Non
 @click.option("--reason", required=True, help="Why, for the record.")
 @json_option
 def cancel(run: str, reason: str, as_json: bool) -> None:
-    """End the interrupted RUN for good
+    """End RUN for good, at once, also if it is driven in another terminal
 
-    What its agents left is kept under `refs/planforge/archive/`; what has landed stays landed. The plan
-    returns to review.
+    Whoever is at work for it is stopped. What its agents left is kept under `refs/planforge/archive/`; what
+    has landed stays landed. The plan returns to review; one that is a draft still is cancelled. The command
+    that drove the run says so and exits with 130.
+
+    \b
+    Example:
+      planforge cancel run-003 --reason "it goes the wrong way"
     """
-    from planforge.app import runs
+    from planforge.app import deciders, runs
 
     project = here()
-    ended = runs.cancel(project, run, reason=reason, actor=project.person)
+    actor = deciders.person_or_script(project, None)
+    ended = runs.cancel(project, run, reason=reason, actor=actor)
     show(ended, f"{ended.run}: {ended.reason}", as_json=as_json)
 
 
 def drive(project: Project, run: str, *, as_json: bool) -> int:
     """Drive a run in the foreground, show how it goes and how it ended."""
-    from planforge.app import report, runs
+    document, code = driven(project, run)
+    show(document, lambda: summary(document), as_json=as_json)
+    return code
+
+
+def driven(project: Project, run: str) -> tuple[Document, int]:
+    """Drive a run in the foreground and show how it goes; how it ended, and the exit code for that."""
+    from planforge.app import forges, report, runs
     from planforge.interfaces.cli.progress import shown
 
     talk(f"{run} in {project.root}")
-    with shown() as screen:
+    pace = forges.pace(project, run)
+    if pace.problem:
+        talk(f"! {pace.problem}")
+    with shown(pace.heartbeat, pace.progress) as screen:
         ended = runs.drive(project, run, screen, screen)
-    document = report.of_run(project, run)
-    show(document, lambda: summary(document), as_json=as_json)
-    return ended.exit_code
+    return report.of_run(project, run), ended.exit_code
 
 
 def summary(document: Document) -> str:
     """How a run ended, in a few lines, with the next command."""
     mark = "✓" if document.status == "done" else "✗"
     lines = [f"{mark} {document.run} {document.status}: {document.reason}"]
-    if document.flow == "forge" and not document.written:
+    if document.warning:
+        lines.append(f"warning: {document.warning}")
+    if document.flow == "forge" and document.cancelled:
+        lines.append('next: planforge forge "what you want"')
+    elif document.flow == "forge" and not document.written:
         lines.append("next: planforge doctor")
     elif document.flow == "forge":
         lines.append(f"plan: {document.path}")
         verb = "approve" if document.status == "done" else "show"
         lines.append(f"next: planforge plan {verb} {document.plan}")
+    elif document.flow == "fix":
+        lines += _fixed(document)
     elif document.flow == "pipeline":
         lines += [f"branch: {document.branch} at {document.landed_commit[:12]}"] if document.branch else []
         lines.append(f"next: planforge task show {document.plan}")
     elif document.branch:
         lines.append(f"branch: {document.branch} at {document.landed_commit[:12]}")
-        if document.status == "done":
+        if document.left:
+            lines.append(f"left: {', '.join(document.left)}")
+            lines.append(f"next: planforge plan phases {document.plan}")
+        elif document.status == "done":
             lines.append("next: planforge land")
         else:
             lines.append(f"next: planforge plan show {document.plan}")
     return "\n".join(lines)
+
+
+def _fixed(document: Document) -> Iterator[str]:
+    """Where a small change is, and what can be done with it."""
+    if document.landed_commit:
+        yield f"branch: {document.branch} at {document.landed_commit[:12]}"
+    if document.status == "done":
+        yield f"next: planforge land {document.plan}"
+    elif document.exit_code == NeedsPerson.exit_code:
+        from planforge.app.fixes import forge_command
+
+        found = f"{document.request}\n\nFound when {document.plan} was tried: {document.reason}"
+        yield f"next: {forge_command(found)}"
+        yield f"  or: planforge fix --accept {document.plan} --reason TEXT"
+    elif document.status == "failed":
+        yield f"next: planforge fix --again {document.plan}"

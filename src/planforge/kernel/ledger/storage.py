@@ -16,7 +16,7 @@ import msgspec
 
 from planforge.errors import LedgerUnreadable
 
-FORMAT = 5
+FORMAT = 6
 """The layout of the file, projections included. An earlier one is brought up to date when it is opened; a
 later one is refused, never guessed at."""
 
@@ -172,6 +172,18 @@ def opened(path: Path) -> Opened:
     raise LedgerUnreadable(
         f"cannot open the ledger at `{path}`: the directory must be writable ({in_a_line(problem)})"
     ) from problem
+
+
+def streams(path: Path, pattern: str) -> list[str]:
+    """The names of streams in another ledger that match a glob; none where it is not there or unreadable."""
+    try:
+        connection = opened(path).connection
+        names = connection.execute("SELECT DISTINCT stream FROM events WHERE stream GLOB ?", (pattern,))
+        found = [name for (name,) in names]
+        connection.close()
+    except (LedgerUnreadable, apsw.Error, OSError):
+        return []
+    return found
 
 
 def in_a_line(error: BaseException | None) -> str:

@@ -16,14 +16,19 @@ CREATE TABLE runs(
 CREATE TABLE plans(
   plan TEXT PRIMARY KEY, title TEXT NOT NULL, status TEXT NOT NULL, path TEXT NOT NULL,
   content TEXT NOT NULL, object TEXT NOT NULL, rounds INTEGER NOT NULL, branch TEXT NOT NULL,
-  landed TEXT NOT NULL, updated_at TEXT NOT NULL
+  landed TEXT NOT NULL, updated_at TEXT NOT NULL, task TEXT NOT NULL, task_title TEXT NOT NULL,
+  description TEXT NOT NULL, created_at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX plans_by_task ON plans(task COLLATE NOCASE);
 CREATE INDEX runs_by_subject ON runs(subject, run);
 CREATE TABLE unfinished(run TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 CREATE TABLE unlanded(plan TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 """
 
 NAMES = ("runs", "plans", "unfinished", "unlanded")
+
+OWN = "ws-"
+"""How the tasks begin that plans bring with them."""
 
 folds = Folds()
 
@@ -54,8 +59,16 @@ def _(db: apsw.Connection, event: events.RunEnded, recorded: Recorded) -> None:
 
 @folds.of(events.PlanCreated)
 def _(db: apsw.Connection, event: events.PlanCreated, recorded: Recorded) -> None:
-    values = (event.plan, event.title, "DRAFT", event.path, "", "", 0, "", "", recorded.at)
-    db.execute("INSERT INTO plans VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+    task = (event.task or own_task(event.plan)) if event.path else ""
+    values = (event.plan, event.title, event.path, recorded.at, task, event.title, event.description)
+    statement = "INSERT INTO plans VALUES (?, ?, 'DRAFT', ?, '', '', 0, '', '', ?, ?, ?, ?, ?)"
+    db.execute(statement, (*values, recorded.at))
+
+
+def own_task(plan: str) -> str:
+    """The task of a plan that was made for no other: `ws-017` of `plan-017`."""
+    kind, _, number = plan.partition("-")
+    return f"{OWN}{number}" if kind == "plan" and number.isdecimal() else ""
 
 
 @folds.of(events.PlanWritten)

@@ -84,6 +84,7 @@ DEFAULTS: dict[Kind, tuple[str, ...]] = {
             .opencode .amp .goose .junie .kiro .augment .agents .acp
         """)
         + at(".github/instructions .github/prompts .github/agents .github/chatmodes .github/skills")
+        + at("docs/lessons.md")
         + named("""
             AGENTS.md AGENT.md AGENTS.override.md CLAUDE.md CLAUDE.local.md GEMINI.md QWEN.md
             SKILL.md .cursorrules .cursorignore .windsurfrules .roomodes .aider* .goosehints

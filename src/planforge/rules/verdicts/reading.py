@@ -30,6 +30,10 @@ SAYS = re.compile(
 )
 COMMENT = re.compile(r"(?<!\\)<!--(?:-?>|.*?-->)")
 ATTRIBUTES = re.compile(r"(?<!\\)<[A-Za-z][A-Za-z0-9-]*\s[^<>\n]*>")
+OPEN_VALUE = re.compile(
+    r"(?<!\\)<[A-Za-z][^<>\n]*?=\s*(?P<mark>[\"'])(?:(?!(?P=mark))[^\n])*\n.*?(?:(?P=mark)|\Z)", re.DOTALL
+)
+"""A tag with a value that goes on in the next line, whatever stands in it."""
 CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
 ACROSS = re.compile(
     r"(?<!\\)<(?=[A-Za-z/!?])[^<>\n]*\n.*?(?:>|\Z)"  # a tag or a comment
@@ -133,7 +137,7 @@ def _unclear(paragraph: Sequence[str]) -> Iterator[str]:
     """What goes over several lines of a paragraph and is not its own words, or may not be."""
     text = "\n".join(paragraph)
     yield from _code_across(text)
-    yield from (found[0] for pattern in (ACROSS, ATTRIBUTES) for found in pattern.finditer(text))
+    yield from (found[0] for pattern in (ACROSS, ATTRIBUTES, OPEN_VALUE) for found in pattern.finditer(text))
     if len(paragraph) > 1 and DEFINITION.search(text):
         yield text
     for line in paragraph:

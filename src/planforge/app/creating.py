@@ -1,0 +1,196 @@
+"""
+Plans that no agent drafts: from the template, or from what somebody wrote elsewhere.
+
+A plan gets its number in the ledger and its text on record before its file is made, so a process that dies in
+between loses nothing, and two that make plans at the same time never get the same number. A file that is
+there is never written over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from planforge.app import backing, work
+from planforge.documents import plan as plans
+from planforge.documents import template
+from planforge.documents.imports import LIMIT, one_line, plain
+from planforge.errors import Conflict, InvalidDocument, InvalidInput, PlanEdited
+from planforge.kernel.events import PlanCreated, PlanWritten
+from planforge.kernel.redaction import Redactor
+
+if TYPE_CHECKING:
+    from planforge.app.project import Project
+    from planforge.documents.imports import Imported
+    from planforge.rules.findings import Finding
+
+
+LARGEST = 4 * LIMIT
+"""How many bytes a new plan may have: what is quoted in it has a mark before each line."""
+
+
+class Created(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan that was made, and what is left to be written in it."""
+
+    schema_version: int = 1
+    plan: str
+    task: str
+    title: str
+    path: str
+    status: str
+    content: str
+    """The hash an approval of this text would be bound to."""
+    source: str
+    """Where it is from, or what was given with it; empty if that is nothing."""
+    template: str
+    """The template it was made from; empty is the one that is built in, or none."""
+    findings: tuple[Finding, ...]
+    """What is wrong with its form so far."""
+
+
+def create(
+    project: Project, description: str, *, context: Imported | None = None, task: str = "", new: bool = False
+) -> Created:
+    """Make a plan from the template, for a person or an agent to fill in."""
+    redact = Redactor.of_environment()
+    task, known = backing.named(project, task) if task else ("", "")
+    said = redact.text(plain(_described(description, known)))
+    title = work.title_of(said)
+    if not new:
+        backing.require_new(project, title, task)
+    own, form = _template(project)
+    given = redact.text(context.text) if context else ""
+    source = context.source if context else ""
+
+    def render(created: PlanCreated) -> str:
+        try:
+            text = template.filled(
+                form,
+                plan=created.plan,
+                title=title,
+                task=created.task,
+                date=work.today(),
+                project=project.root.name,
+            )
+        except InvalidDocument as error:
+            raise InvalidDocument(f"`{own or 'the template'}`: {error.message}", template.HINT) from error
+        if said.strip() != title:
+            text = plans.with_request(text, said)
+        return plans.with_context(text, given, source) if given else text
+
+    return _made(project, redact, title, said, task, given, render, source=source, template=own)
+
+
+def adopt(project: Project, found: Imported, *, task: str = "", new: bool = False) -> Created:
+    """Make a plan of what somebody wrote elsewhere."""
+    redact = Redactor.of_environment()
+    task, _ = backing.named(project, task) if task else ("", "")
+    title = redact.text(one_line(found.title))
+    if not new:
+        backing.require_new(project, title, task)
+
+    def render(created: PlanCreated) -> str:
+        return plans.render_new(
+            plan=plans.PlanId(created.plan),
+            title=title,
+            created=work.today(),
+            project=project.root.name,
+            request="",
+            body=found.body,
+            task=created.task,
+            context=found.context,
+            source=found.source,
+        )
+
+    return _made(project, redact, title, title, task, redact.text(found.text), render, source=found.source)
+
+
+def _described(description: str, title: str) -> str:
+    """What is wanted; a description that only points at something is that of the task it points at."""
+    try:
+        description.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput("the description is not UTF-8") from error
+    if not plans.means_nothing(description):
+        return description
+    if not title:
+        raise InvalidInput(
+            f"`{one_line(description)}` says nothing to whoever reads it later",
+            "say what you want, or name a task that is known here with `--task`",
+        )
+    return title
+
+
+def _template(project: Project) -> tuple[str, str]:
+    """The project's own template and its path, or the one that is built in."""
+    name = f"{project.settings.forge.plans}/{template.NAME}"
+    path = project.root / name
+    try:
+        if not path.is_file() or path.stat().st_size > LIMIT:
+            return "", template.BUILT_IN
+        return name, path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return "", template.BUILT_IN
+
+
+def _made(
+    project: Project,
+    redact: Redactor,
+    title: str,
+    request: str,
+    task: str,
+    description: str,
+    render: Callable[[PlanCreated], str],
+    *,
+    source: str,
+    template: str = "",
+) -> Created:
+    """Give the plan its number, put it on record, and write its file."""
+    with work.numbering(project):
+        while True:
+            created = work.new_plan(project, title, request, task=task, description=description)
+            text = redact.text(render(created))
+            if len(text.encode()) > LARGEST:
+                raise InvalidInput(f"the plan would have more than {LARGEST} bytes", "give it less")
+            written = PlanWritten(
+                plan=created.plan,
+                round=0,
+                cause="draft",
+                title=plans.parse(text).title,
+                content=plans.content_hash(text),
+                object=project.ledger.objects.put(text.encode()),
+            )
+            try:
+                project.ledger.append(created.plan, [created, written], expected=0)
+            except Conflict:
+                continue  # somebody else took this number; the next one is ours
+            _placed(project.root / created.path, text.encode(), created.plan)
+            break
+    return Created(
+        plan=created.plan,
+        task=created.task,
+        title=written.title,
+        path=created.path,
+        status=plans.PlanStatus.DRAFT.value,
+        content=written.content,
+        source=source,
+        template=template,
+        findings=plans.structural_findings(text),
+    )
+
+
+def _placed(path: Path, content: bytes, plan: str) -> None:
+    """Write a file that is not there yet."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        hint = f"its text is on record: `planforge plan show {plan} --recorded`"
+        raise PlanEdited(f"`{path}` cannot be written: {error.strerror}", hint) from error

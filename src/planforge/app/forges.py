@@ -1,0 +1,363 @@
+"""
+Forging, as a person asks for it: what their words mean, which forges there are, and what follows a clean one.
+
+`forge "what I want"` makes a plan, `forge plan-017` goes on with one as its status says. A forge belongs to
+one plan, and a plan has one forge at a time; forges of different plans know nothing of each other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from planforge.app import approvals, plan_rounds, plans, runs, work
+from planforge.errors import InvalidDocument, InvalidInput, NotFound, PlanforgeError, RefusedByGate
+from planforge.kernel.events import (
+    AuditRecorded,
+    EffectCompleted,
+    EffectFailed,
+    EffectIntended,
+    PlanCreated,
+    PlanForged,
+    RecordedFinding,
+    RunEnded,
+)
+from planforge.rules.auto_implement import CAP_REACHED, Forged, Refusal, refusal
+from planforge.rules.findings import Severity
+from planforge.rules.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planforge.app.plans import PlanRow
+    from planforge.app.project import Project
+    from planforge.app.runs import Ended, RunRow
+    from planforge.documents.imports import Imported
+
+FLOW = "forge"
+
+RESERVED = ("status", "cancel", "help", "audit")
+"""Words that are never a request."""
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that was begun, and of what."""
+
+    run: str
+    flow: str
+    """`forge`, or `plan_run` where the plan was past that."""
+
+
+# Beginning one
+
+
+def begin(project: Project, words: str, *, cap: int | None = None, context: Imported | None = None) -> Begun:
+    """What somebody wants, or a plan to go on with; nothing is started yet."""
+    from planforge.documents.plan import looks_like_plan_id
+
+    if words.strip() in RESERVED:
+        raise InvalidInput(f"`{words.strip()}` is not a request", "see `planforge forge --help`")
+    require_constraints(project)
+    if looks_like_plan_id(words):
+        if context is not None:
+            raise InvalidInput(f"`{words.strip()}` is a plan already", "put what else is known into its file")
+        return again(project, words, cap=cap)
+    return Begun(run=work.begin_forge(project, words, cap=cap, context=context), flow=FLOW)
+
+
+def again(project: Project, name: str, *, cap: int | None = None) -> Begun:
+    """Go on with a plan as its status says: audit it as it is on disk, or carry it out."""
+    plan = plans.row(project, name)
+    if not plan.path:
+        raise RefusedByGate(
+            f"`{plan.plan}` has no file to audit", f"see what there is of it: `planforge graph {plan.plan}`"
+        )
+    runs.require_free(project, plan.plan)
+    match plan.status:
+        case "DRAFT" | "REVIEW":
+            return Begun(run=_resumed(project, plan, cap), flow=FLOW)
+        case "APPROVED" | "IMPLEMENTING":
+            return Begun(run=work.begin_plan_run(project, plan.plan, parallel=False), flow="plan_run")
+    raise _refusal(plan)
+
+
+def _refusal(plan: PlanRow) -> RefusedByGate:
+    new = 'forge a new one: `planforge forge "what you want"`'
+    ways = {
+        "AUDITING": f"its finished work is being audited: `planforge plan show {plan.plan}`",
+        "DONE": f"land it with `planforge land`, or edit `{plan.path}` and approve it again: "
+        f"`planforge plan approve {plan.plan}`",
+        "CLOSED": new,
+        "CANCELLED": f"{new}; its text is there still: `planforge plan show {plan.plan}`",
+    }
+    return RefusedByGate(f"`{plan.plan}` is {plan.status}: there is nothing to forge", ways.get(plan.status))
+
+
+def audit(project: Project, name: str) -> str:
+    """Record one more round of audit of a plan as it is on disk, without any revision."""
+    plan = plans.row(project, name)
+    runs.require_free(project, plan.plan)
+    if not plan.path or plan.status not in ("DRAFT", "REVIEW"):
+        raise RefusedByGate(
+            f"`{plan.plan}` is {plan.status}: only a draft or a plan in review is audited",
+            f"see `planforge plan show {plan.plan}`",
+        )
+    return _resumed(project, plan, 1)
+
+
+def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
+    """Record the run that audits a plan again; one that nobody has drafted yet is drafted."""
+    drafted = bool(plan.object) or (project.root / plan.path).exists()
+    if drafted:
+        _require_sound(project, plan)
+    work.require_agents(project, work.ROLES_OF_FORGE)
+    request = msgspec.structs.replace(
+        work.forge_request(project, plan.plan, plan.title, _request_of(project, plan.plan), cap=cap),
+        task=plan.task,
+        resumed=drafted,
+        earlier=raised(project, plan.plan),
+    )
+    return runs.begin(project, FLOW, plan.plan, lambda _: request, alone=True)
+
+
+def _require_sound(project: Project, plan: PlanRow) -> None:
+    """Refuse a file that an audit cannot go on with; whoever edited it is told what is wrong."""
+    from planforge.documents.plan import parse, resuming_faults
+
+    try:
+        text = plans.text(project, plan)
+    except UnicodeDecodeError:
+        raise InvalidDocument(f"`{plan.path}` is not text in UTF-8", f"edit `{plan.path}`") from None
+    faults = list(resuming_faults(text))
+    if not faults and parse(text).id != plan.plan:
+        faults = [f"its header says that it is `{parse(text).id}`"]
+    if faults:
+        raise RefusedByGate(
+            f"`{plan.path}` cannot be audited as it is: {'; '.join(faults)}",
+            f"edit `{plan.path}`, then run `planforge forge {plan.plan}` again",
+        )
+
+
+def _request_of(project: Project, plan: str) -> str:
+    created = (item.event for item in project.ledger.stream(plan) if isinstance(item.event, PlanCreated))
+    return next((event.request for event in created), "")
+
+
+def raised(project: Project, plan: str) -> tuple[RecordedFinding, ...]:
+    """What the audits of a plan have found in all its runs, each once, in order."""
+    found: dict[tuple[str, str], RecordedFinding] = {}
+    for event in plan_rounds.history(project, plan):
+        if isinstance(event, AuditRecorded) and event.plan == plan and not event.step:
+            for finding in event.findings:
+                found.setdefault((finding.severity, finding.title), finding)
+    return tuple(found.values())
+
+
+def require_constraints(project: Project) -> None:
+    """Make sure that what every plan has to keep to can be read, before an agent is asked."""
+    from planforge.app.contexts import constraints
+
+    constraints(project)
+
+
+# Those that there are
+
+
+class ForgeView(msgspec.Struct, frozen=True, kw_only=True):
+    """A forge that is not at its end."""
+
+    run: str
+    plan: str
+    title: str
+    status: str
+    """running, waiting or interrupted"""
+    rounds: int
+    """How many rounds of audit the plan has had."""
+    doing: str
+    """Who is at work, if anybody is."""
+    reason: str
+    """What it waits for, if it does."""
+    started_at: str
+    next: str
+    """What a person can do about it."""
+
+
+def unfinished(project: Project) -> list[ForgeView]:
+    """The forges that run, wait or were interrupted, oldest first."""
+    return [_view(project, row) for row in runs.rows(project, unfinished=True) if row.flow == FLOW]
+
+
+def _view(project: Project, row: RunRow) -> ForgeView:
+    plan = next(iter(project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", row.subject)), None)
+    ways = {"running": f"planforge forge cancel {row.subject}", "waiting": "planforge question list"}
+    return ForgeView(
+        run=row.run,
+        plan=row.subject,
+        title=plan.title if plan else "",
+        status=row.status,
+        rounds=plan.rounds if plan else 0,
+        doing=_doing(project, row.run) if row.status == "running" else "",
+        reason=row.reason,
+        started_at=row.started_at,
+        next=ways.get(row.status, f"planforge resume {row.run}"),
+    )
+
+
+def _doing(project: Project, run: str) -> str:
+    """The role that is asked now."""
+    asked: dict[str, str] = {}
+    for recorded in project.ledger.stream(run):
+        match recorded.event:
+            case EffectIntended(effect="RunAgent", about=role):
+                asked[recorded.key] = role
+            case EffectCompleted() | EffectFailed():
+                asked.pop(recorded.key, None)
+    return ", ".join(asked.values())
+
+
+def cancel(project: Project, name: str | None, *, actor: str, reason: str) -> tuple[Ended, PlanRow]:
+    """End a forge at once, whoever drives it, and cancel its plan; how it ended, and the plan."""
+    found = _meant(project, name)
+    ended = runs.cancel(project, found.run, reason=reason, actor=actor, with_plan=True)
+    return ended, plans.row(project, found.subject)
+
+
+def _meant(project: Project, name: str | None) -> RunRow:
+    there = [row for row in runs.rows(project, unfinished=True) if row.flow == FLOW]
+    if name is not None:
+        plan = plans.row(project, name).plan
+        for row in there:
+            if row.subject == plan:
+                return row
+        raise NotFound(f"no forge of `{plan}` is under way", "see `planforge forge status`")
+    if not there:
+        raise NotFound("no forge is under way", "see `planforge forge status`")
+    if len(there) > 1:
+        names = ", ".join(f"`{row.subject}`" for row in there)
+        raise InvalidInput(f"{len(there)} forges are under way: {names}", "say which: the plan's id")
+    return there[0]
+
+
+# What follows
+
+
+class Implementation(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a plan after its forge: a run that carries it out, or why there is none."""
+
+    plan: str
+    run: str = ""
+    approved_by: str = ""
+    refusal: Refusal | None = None
+    warnings: tuple[RecordedFinding, ...] = ()
+    """What the last audit found although nothing blocks."""
+
+
+def implement(project: Project, run: str, *, actor: str) -> Implementation:
+    """Approve what a forge has made, in the name of who asked for it, and begin to carry it out."""
+    found, content, warnings = _forged(project, run)
+    why_not = refusal(found)
+    if why_not is not None:
+        return Implementation(plan=found.plan, refusal=why_not, warnings=warnings)
+    approvals.approve(project, found.plan, actor=actor, seen=content)
+    begun = work.begin_plan_run(project, found.plan, parallel=False)
+    return Implementation(plan=found.plan, run=begun, approved_by=actor, warnings=warnings)
+
+
+def _forged(project: Project, run: str) -> tuple[Forged, str, tuple[RecordedFinding, ...]]:
+    """How a forge ended, the hash of what it left, and what its last audit found that does not block."""
+    from planforge.kernel.replay import CANCELLED
+
+    events = [item.event for item in project.ledger.stream(run)]
+    ended = next((event for event in events if isinstance(event, RunEnded)), None)
+    end = next((event for event in events if isinstance(event, PlanForged)), None)
+    audits = [event for event in events if isinstance(event, AuditRecorded)]
+    last = audits[-1] if audits else None
+    findings = last.findings if last else ()
+    plan = next(row.subject for row in runs.rows(project) if row.run == run)
+    found = Forged(
+        plan=plan,
+        written=bool(end and end.content),
+        error=_failure(ended, end),
+        cap_reached=bool(last and last.decision_reason.startswith(CAP_REACHED)),
+        cancelled=bool(ended and ended.reason.startswith(CANCELLED)),
+        verdict=Verdict(last.verdict) if last else None,
+        severity=max(
+            (Severity(each.severity) for each in findings), key=lambda each: each.rank, default=None
+        ),
+        structure=_structure(project, plan) if end and end.content else "",
+        running=next((row.run for row in runs.rows(project, unfinished=True) if row.subject == plan), ""),
+        phases=_phases(project, plan),
+    )
+    warnings = tuple(each for each in findings if each.severity != Severity.BLOCKING.value)
+    return found, end.content if end else "", warnings
+
+
+def _failure(ended: RunEnded | None, end: PlanForged | None) -> str:
+    if ended is None:
+        return "it has not ended"
+    return "" if end else ended.reason
+
+
+def _structure(project: Project, plan: str) -> str:
+    """What is wrong with the form of the plan as it is on disk now."""
+    from planforge.documents.plan import structural_faults
+
+    try:
+        text = plans.text(project, plans.row(project, plan))
+    except (NotFound, UnicodeDecodeError):
+        return "its file cannot be read"
+    return "; ".join(fault.title for fault in structural_faults(text))
+
+
+def _phases(project: Project, plan: str) -> Literal["none", "current", "stale", "unreadable"]:
+    """Whether there are phases of the plan, and of which text of it."""
+    from planforge.app import phases
+    from planforge.documents.plan import content_hash
+
+    made = phases.newest(project, plan)
+    if made is None:
+        return "none"
+    try:
+        content = content_hash(plans.text(project, plans.row(project, plan)))
+    except (OSError, UnicodeDecodeError, PlanforgeError):
+        return "unreadable"
+    return "current" if content == made.content else "stale"
+
+
+# Signs of life
+
+
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
+    """How often somebody who follows a run is told that it goes on."""
+
+    heartbeat: float
+    """Seconds; 0 for never."""
+    progress: float
+    problem: str = ""
+    """What is wrong with what the plan says about it."""
+
+
+def pace(project: Project, run: str) -> Pace:
+    """What the settings say, unless the plan's header says otherwise."""
+    from planforge.documents.plan import heartbeat
+
+    settings = project.settings.forge
+    said, problem = None, ""
+    for text in _texts(project, run):
+        try:
+            said = heartbeat(text)
+        except InvalidDocument as error:
+            problem = f"{error.message}; it is {settings.heartbeat_seconds:g} s"
+    beat = settings.heartbeat_seconds if said is None else said
+    return Pace(heartbeat=beat, progress=settings.progress_seconds, problem=problem)
+
+
+def _texts(project: Project, run: str) -> Iterator[str]:
+    """The file of the plan that a run is about, if it is about one that is there."""
+    for (subject,) in project.ledger.query("SELECT subject FROM runs WHERE run = ?", run):
+        for plan in project.ledger.select(plans.PlanRow, "plans WHERE plan = ? AND path <> ''", subject):
+            try:
+                yield plans.text(project, plan)
+            except (OSError, UnicodeDecodeError, NotFound):
+                return

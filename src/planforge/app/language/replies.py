@@ -1,0 +1,92 @@
+"""What comes back from a command, and who gave it."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+
+from planforge.errors import InvalidInput, PlanforgeError
+from planforge.rules.commands import Command, Misused, NoCommand, parse
+from planforge.rules.commands.grammar import WORDS
+
+OURS = re.compile(r"`planforge (?P<rest>[^`]+)`")
+FLAGS = re.compile(r"\s+--reason TEXT\b")
+
+
+class Speaker(msgspec.Struct, frozen=True, kw_only=True):
+    """Who gives a command."""
+
+    name: str | None = None
+    """Who decides, if they say so; otherwise it is whoever git knows."""
+    depth: int = 0
+    """0 is a person, 1 what an agent's answer to one asks for."""
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command came to."""
+
+    schema_version: int = 1
+    kind: str = "reply"
+    """`reply` to a command, `answer` of an agent, or `ended` for a run that went on in the background."""
+    text: str
+    command: Command | None = None
+    exit_code: int = 0
+    data: Any = None
+    next: tuple[str, ...] = ()
+    """What it makes sense to type now."""
+    runs: tuple[str, ...] = ()
+    """Runs that were begun and that nobody drives yet."""
+    error: str = ""
+    """The name of what was refused or failed."""
+
+
+def said(text: str, *, data: object = None, then: tuple[str, ...] = (), runs: tuple[str, ...] = ()) -> Reply:
+    """A reply to a command that was done."""
+    return Reply(text=text, data=data, next=then, runs=runs)
+
+
+def refused(error: PlanforgeError, command: Command | None = None) -> Reply:
+    """A reply to a command that was not."""
+    hint = f"\n{in_our_words(error.hint)}" if error.hint else ""
+    return Reply(
+        text=f"{in_our_words(error.message)}{hint}",
+        command=command,
+        exit_code=error.exit_code,
+        error=type(error).__name__,
+    )
+
+
+def misused(found: Misused) -> Reply:
+    """A reply to a command that is not written as it must be."""
+    hint = f"\n{found.hint}" if found.hint else ""
+    return Reply(
+        text=f"{found.problem}\nusage: {found.usage}{hint}",
+        exit_code=InvalidInput.exit_code,
+        error="Misused",
+    )
+
+
+def unknown(word: str) -> Reply:
+    """A reply to what looks like a command and is none: nobody is paid to read a slip of the finger."""
+    near = get_close_matches(word, WORDS, n=1)
+    guess = f"; did you mean `!{near[0]}`?" if near else ""
+    rest = "`!help` lists them; what does not begin with `!` goes to an agent"
+    return Reply(
+        text=f"`!{word}` is no command{guess}\n{rest}",
+        exit_code=InvalidInput.exit_code,
+        error="Unknown",
+        next=("!help",),
+    )
+
+
+def in_our_words(text: str) -> str:
+    """A text that names commands of the shell, with those that can be typed here as they are typed here."""
+
+    def ours(found: re.Match[str]) -> str:
+        meant = f"!{FLAGS.sub('', found['rest'])}"
+        return found[0] if isinstance(parse(meant), NoCommand | Misused) else f"`{meant}`"
+
+    return OURS.sub(ours, text)

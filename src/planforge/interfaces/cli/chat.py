@@ -1,0 +1,300 @@
+"""
+`planforge chat`: the command language at a prompt, or line by line from a pipe.
+
+What begins with `!` is a command; anything else is put to an agent, whose answer is waited for. Forges and
+runs go on in the background while more is typed. Replies go to standard output, one JSON object a line with
+`--json`; progress goes to standard error. On a terminal Ctrl-C stops what goes on, and a second one leaves;
+Ctrl-D leaves. From a pipe, whatever was begun is waited for when the input ends.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.errors import Interrupted, PlanforgeError
+from planforge.interfaces.cli.printing import hush, visible
+from planforge.interfaces.cli.progress import HEARTBEAT, Screen, UnderWay
+from planforge.interfaces.cli.show import json_option
+from planforge.interfaces.cli.views import here
+
+if TYPE_CHECKING:
+    from planforge.app.background import Work
+    from planforge.app.language import Reply, Speaker
+    from planforge.app.project import Project
+    from planforge.kernel.events import Recorded
+    from planforge.workflows.chat import Said
+
+PROMPT = "> "
+GLANCE = 0.2
+"""How often whoever waits looks whether somebody wants it to stop, in seconds."""
+
+
+@click.command()
+@click.option("--as", "actor", metavar="NAME", help="Who decides; otherwise it is you, as git knows you.")
+@json_option
+@click.pass_context
+def chat(ctx: click.Context, actor: str | None, as_json: bool) -> None:
+    """Talk: commands that begin with `!`, and anything else to an agent
+
+    `!help` lists the commands. Forges and runs go on in the background; `!stop` stops them, and nothing is
+    lost. An agent's answer may ask for a few things to be done; what needs a person, such as an approval, is
+    left to you. Ctrl-C stops what goes on, a second one leaves; Ctrl-D leaves.
+
+    From a pipe, each line is taken as if it were typed, and the exit code is the highest of all replies.
+
+    \b
+    Examples:
+      planforge chat
+      echo '!plan list' | planforge chat
+      printf '!forge Add a cache\\n' | planforge chat --json
+    """
+    from planforge.app import deciders
+    from planforge.app.language import Speaker
+
+    project = here()
+    depth = 1 if deciders.is_agent(project) else 0
+    ctx.exit(_Chat(project, Speaker(name=actor, depth=depth), as_json=as_json).held())
+
+
+class _Chat:
+    """One person, or one pipe, from the first line to the last."""
+
+    def __init__(self, project: Project, speaker: Speaker, *, as_json: bool) -> None:
+        self._project = project
+        self._speaker = speaker
+        self._as_json = as_json
+        self._attended = sys.stdin.isatty() and sys.stdout.isatty()
+        self._prompting = False
+        self._waiting = False
+        """Whether a signal may break in: nothing is half done then."""
+        self._signalled = False
+        self._printing = threading.RLock()
+        self._said: list[Said] = []
+        self._code = 0
+        self._under_way = UnderWay()
+        self._screen = Screen(self._under_way, self._show)
+        self._screen.attended = False  # whoever is there is typing something else
+
+    def held(self) -> int:
+        """Take one line after the other; the exit code is that of the worst reply of a pipe."""
+        before = {each: signal.signal(each, self._signal) for each in (signal.SIGINT, signal.SIGTERM)}
+        over = threading.Event()
+        heart = threading.Thread(target=self._beat, args=(over,), daemon=True)
+        self._project.ledger.listeners.append(self._happened)
+        try:
+            heart.start()
+            if self._attended:
+                import readline  # noqa: F401  (`input` has lines edited and remembered once it is there)
+
+                self._talk(f"{self._project.root}: `!help` lists commands, Ctrl-D leaves")
+            left = self._lines()
+            return left or (0 if self._attended else self._code)
+        finally:
+            over.set()
+            self._project.ledger.listeners.remove(self._happened)
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    # Signals
+
+    def _signal(self, *_: object) -> None:
+        self._signalled = True
+        if self._waiting:
+            self._waiting = False
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def _breakable(self) -> Iterator[None]:
+        """Wait for something, unless somebody has asked for an end meanwhile."""
+        self._waiting = True
+        try:
+            if self._signalled:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._waiting = self._signalled = False
+
+    # Lines
+
+    def _lines(self) -> int:
+        warned = False
+        while True:
+            try:
+                line = self._read()
+                if line is None:
+                    self._leave()
+                    return 0
+                warned = False
+                self._take(line)
+            except KeyboardInterrupt:
+                if warned:
+                    self._stop_all()
+                    return Interrupted.exit_code
+                warned = True
+                if not self._stop_all():
+                    self._talk("nothing goes on; Ctrl-C again leaves")
+
+    def _read(self) -> str | None:
+        if not self._attended:
+            with self._breakable():
+                line = sys.stdin.readline()
+            return line if line else None
+        self._prompting = True
+        try:
+            with self._breakable():
+                return input(PROMPT)
+        except EOFError:
+            click.echo(err=True)
+            return None
+        finally:
+            self._prompting = False
+
+    def _take(self, line: str) -> None:
+        from planforge.app import language
+        from planforge.rules.commands import Misused, NoCommand, parse
+
+        found = parse(line.rstrip("\r\n"))
+        match found:
+            case Misused():
+                self._answer(language.misused(found))
+            case NoCommand(unknown=word) if word:
+                self._answer(language.unknown(word))
+            case NoCommand(text=text):
+                if text.strip():
+                    self._ask(text)
+            case _:
+                self._answer(language.perform(self._project, found, self._speaker))
+
+    def _ask(self, text: str) -> None:
+        """Put it to an agent, and wait for the answer."""
+        from planforge.app import background, language, runs
+        from planforge.app.language import endings, talking
+        from planforge.workflows.chat import Said
+
+        try:
+            run = talking.begin(self._project, text, tuple(self._said), self._speaker)
+            work = background.start(self._project, run, audience=self._screen)
+            try:
+                with self._breakable():
+                    while not work.wait(GLANCE):
+                        pass
+            except KeyboardInterrupt:
+                background.stop([work])
+                if work.ended is None:
+                    runs.cancel(self._project, run, reason="nobody waited for the answer", actor="the person")
+                raise
+        except PlanforgeError as error:
+            self._answer(language.refused(error))
+            return
+        reply = endings.reply(self._project, work)
+        self._said.append(Said(text=text, answer=reply.text))
+        self._answer(reply)
+
+    def _answer(self, reply: Reply) -> None:
+        """
+        Show a reply, and have what it began go on in the background.
+
+        It goes on before anybody can read that it does, so that whoever wants to stop it can; what it has to
+        say comes after the reply.
+        """
+        from planforge.app import background, language
+
+        with self._printing:
+            refused = []
+            for run in reply.runs:
+                try:
+                    background.start(self._project, run, self._over, self._screen)
+                except PlanforgeError as error:
+                    refused.append(language.refused(error))
+            for each in (reply, *refused):
+                self._shown(each)
+
+    def _over(self, work: Work) -> None:
+        from planforge.app.language import endings
+
+        if work.stopped and work.ended is None:
+            return  # whoever stopped it says so
+        self._answer(endings.reply(self._project, work))
+
+    # Leaving
+
+    def _stop_all(self) -> bool:
+        """Stop what goes on; whether anything did."""
+        from planforge.app import background
+        from planforge.app.language import perform
+        from planforge.rules.commands import shapes
+
+        if not background.under_way(self._project):
+            return False
+        self._shown(perform(self._project, shapes.Stop(), self._speaker))
+        return True
+
+    def _leave(self) -> None:
+        """From a pipe, whatever was begun is waited for; a person who leaves has it stopped."""
+        from planforge.app import background
+
+        while not self._attended and (works := background.under_way(self._project)):
+            with self._breakable():
+                while not all(work.wait(GLANCE) for work in works):
+                    pass
+        self._stop_all()
+
+    # Showing
+
+    def _shown(self, reply: Reply) -> None:
+        import msgspec
+
+        self._code = max(self._code, reply.exit_code)
+        if self._as_json:
+            self._print(msgspec.json.encode(reply).decode(), sys.stdout)
+            return
+        self._print("\n".join(visible(line) for line in self._text(reply).split("\n")), sys.stdout)
+
+    def _text(self, reply: Reply) -> str:
+        from planforge.app.overview import Overview
+        from planforge.interfaces.cli.screen import page
+
+        if isinstance(reply.data, Overview):
+            return page(reply.data)  # which says itself what to type next
+        return "\n".join([reply.text, *(f"next: {command}" for command in reply.next)])
+
+    def _talk(self, text: str) -> None:
+        self._print(visible(text), sys.stderr)
+
+    def _print(self, text: str, stream: object) -> None:
+        """A text by whatever thread, before what somebody is typing."""
+        assert stream in (sys.stdout, sys.stderr)
+        to_stderr = stream is sys.stderr
+        with self._printing:
+            try:
+                if self._prompting:
+                    import readline
+
+                    click.echo("\r\x1b[K", nl=False)
+                    click.echo(text, err=to_stderr)
+                    click.echo(f"{PROMPT}{readline.get_line_buffer()}", nl=False)
+                    sys.stdout.flush()
+                else:
+                    click.echo(text, err=to_stderr)
+            except OSError:  # nobody reads it any more; the work goes on
+                hush(sys.stderr if to_stderr else sys.stdout)
+
+    def _show(self, mark: str, place: str, text: str) -> None:
+        self._talk(f"{mark} {place:<9} {text}" if place else f"{mark} {text}")
+
+    def _happened(self, recorded: Recorded) -> None:
+        """Show what runs do; what a command does, its reply says."""
+        if threading.current_thread() is not threading.main_thread():
+            self._screen(recorded)
+
+    def _beat(self, over: threading.Event) -> None:
+        while not over.wait(HEARTBEAT):
+            for _, line in self._under_way.lines():
+                self._talk(f"… {line}")

@@ -1,0 +1,231 @@
+"""
+`planforge forge`: make a plan of a request, go on with one, see which forges run, end one.
+
+What follows the command is a request unless it is one of the four reserved words or names a plan, so this is
+a group whose commands are looked for first and whose other words all go to one of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli import plan_make
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.views import here
+
+if TYPE_CHECKING:
+    from planforge.app.forges import ForgeView, Implementation
+    from planforge.app.project import Project
+    from planforge.app.report import Document
+
+START = "start"
+"""The command that all words go to which are no command."""
+
+
+class ForgeGroup(click.Group):
+    """A group that takes a request where others take only commands."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the hidden command before whatever is no command."""
+        help_options = self.get_help_option_names(ctx)
+        if args and args[0] not in self.commands and args[0] not in help_options:
+            args = [START, *args]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """As somebody types it."""
+        del ctx
+        return ["[OPTIONS]", "REQUEST | PLAN | COMMAND"]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options of a request, which are what somebody who looks here wants to know."""
+        start = self.commands[START]
+        options = [each for each in start.get_params(ctx) if isinstance(each, click.Option)]
+        found = [record for each in options if (record := each.get_help_record(ctx))]
+        with formatter.section("Options"):
+            formatter.write_dl(found)
+        self.format_commands(ctx, formatter)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Those that are shown."""
+        return [name for name in super().list_commands(ctx) if not self.commands[name].hidden]
+
+
+@click.group(cls=ForgeGroup, no_args_is_help=True)
+def forge() -> None:
+    """Turn REQUEST into a plan: draft, audit, revise until nothing blocks
+
+    REQUEST is what you want, in your words; `-` reads it from standard input. The plan is a Markdown file
+    that you can edit; approve it when it says what you mean. Exits with 6 if a person has to look at it, as
+    when its rounds are used up.
+
+    PLAN goes on with a plan, named `plan-017`, `plan-17` or `17`: a draft or one in review is audited as it
+    is on disk, with your edits, and revised; one that is approved is carried out.
+
+    \b
+    Examples:
+      planforge forge "Add rate limiting to the webhook"
+      planforge forge - < request.md
+      planforge forge "Rate limits" --context notes.md
+      planforge forge --from specs/001-rate-limits
+      planforge forge 17 --cap 2
+      planforge forge "Fix the typo in the help" --implement
+      planforge forge cancel 17
+    """
+
+
+@forge.command(name=START, hidden=True)
+@click.argument("request", required=False)
+@click.option(
+    "--from", "source", metavar="SOURCE", help="What to plan, written elsewhere; see `plan import`."
+)
+@plan_make.context_options
+@click.option("--cap", type=click.IntRange(min=1), help="How many rounds of audit the plan gets.")
+@click.option(
+    "--implement/--no-implement",
+    default=None,
+    help="Approve a clean plan in your name and carry it out; otherwise as `forge.auto_implement` says.",
+)
+@click.option("--as", "actor", metavar="NAME", help="Who approves it then; otherwise you, as git knows you.")
+@json_option
+@click.pass_context
+def start(
+    ctx: click.Context,
+    request: str | None,
+    source: str | None,
+    context: str | None,
+    issue: str | None,
+    cap: int | None,
+    implement: bool | None,
+    actor: str | None,
+    as_json: bool,
+) -> None:
+    """Make a plan of a request, or go on with one"""
+    from planforge.app import deciders, forges
+    from planforge.interfaces.cli.work import drive
+
+    project = here()
+    text, given = plan_make.asked(project, request, source, context, issue)
+    wanted = project.settings.forge.auto_implement if implement is None else implement
+    # Whoever approves is known before an agent is asked, and is never one.
+    person = ""
+    if wanted:
+        person = deciders.person_or_script(project, actor)
+        deciders.require_other_author(project, "", person)
+    begun = forges.begin(project, text, cap=cap, context=given)
+    if begun.flow != forges.FLOW:
+        talk(f"{begun.run} carries it out: it was approved before")
+    if not wanted or begun.flow != forges.FLOW:
+        ctx.exit(drive(project, begun.run, as_json=as_json))
+    ctx.exit(_implemented(project, begun.run, person, as_json=as_json))
+
+
+def _implemented(project: Project, run: str, person: str, *, as_json: bool) -> int:
+    """Forge, and carry out what came of it unless something is in the way; one message at the end."""
+    from planforge.app import forges
+    from planforge.errors import RefusedByGate
+    from planforge.interfaces.cli.work import driven, summary
+
+    forged, code = driven(project, run)
+    made = forges.implement(project, run, actor=person)
+    for finding in made.warnings:
+        talk(f"! {finding.severity}: {finding.title}")
+    ran: Document | None = None
+    if made.refusal is None:
+        talk(f"✓ {made.plan} approved by {made.approved_by}; {made.run} carries it out")
+        ran, code = driven(project, made.run)
+    elif not code:
+        code = RefusedByGate.exit_code
+    last = ran or forged
+    document = {"schema_version": 1, "forge": forged, "implement": made, "run": ran}
+    show(document, lambda: "\n".join([*_without_next(summary(last), made), *_refused(made)]), as_json=as_json)
+    return code
+
+
+def _without_next(text: str, made: Implementation) -> list[str]:
+    lines = text.splitlines()
+    return [line for line in lines if not (made.refusal and line.startswith("next: "))]
+
+
+def _refused(made: Implementation) -> list[str]:
+    if made.refusal is None:
+        return []
+    first, second = made.refusal.commands
+    return [f"not carried out: {made.refusal.reason}", f"next: {first}", f"then: {second}"]
+
+
+@forge.command()
+@json_option
+def status(as_json: bool) -> None:
+    """Show which forges run, wait or were interrupted"""
+    from planforge.app import forges
+
+    found = forges.unfinished(here())
+    show(found, lambda: _forges(found), as_json=as_json)
+
+
+def _forges(found: list[ForgeView]) -> str:
+    if not found:
+        return "no forge is under way"
+    rows = [
+        (
+            each.run,
+            each.plan,
+            each.status,
+            f"after {each.rounds} round{'' if each.rounds == 1 else 's'}",
+            f"the {each.doing} is at work" if each.doing else each.reason,
+            each.title,
+        )
+        for each in found
+    ]
+    return "\n".join([table(rows), *(f"next: {each.next}" for each in found)])
+
+
+@forge.command()
+@click.argument("plan_id", metavar="[PLAN]", required=False)
+@click.option("--reason", default="it is not wanted any more", help="Why, for the record.", metavar="TEXT")
+@click.option("--as", "actor", metavar="NAME", help="Who ends it; otherwise it is you, as git knows you.")
+@json_option
+def cancel(plan_id: str | None, reason: str, actor: str | None, as_json: bool) -> None:
+    """End the forge of PLAN at once and cancel the plan
+
+    Also if it runs in another terminal: whoever is at work for it is stopped, and the command there exits
+    with 130. Without PLAN it is the one forge there is. What was written of the plan stays on disk.
+    To end a forge and keep a plan that was in review before, use `planforge cancel RUN`.
+
+    \b
+    Examples:
+      planforge forge cancel
+      planforge forge cancel 17 --reason "we do it by hand"
+    """
+    from planforge.app import deciders, forges
+
+    project = here()
+    who = deciders.person_or_script(project, actor)
+    ended, plan = forges.cancel(project, plan_id, actor=who, reason=reason)
+    document = {"run": ended.run, "plan": plan.plan, "status": plan.status, "reason": ended.reason}
+    show(document, f"{plan.plan} is {plan.status}\n{ended.run}: {ended.reason}", as_json=as_json)
+
+
+@forge.command(name="help", hidden=True)
+@click.pass_context
+def help_(ctx: click.Context) -> None:
+    """Show this help"""
+    assert ctx.parent is not None
+    click.echo(ctx.parent.get_help())
+
+
+@forge.command(hidden=True, context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1)
+def audit(words: tuple[str, ...]) -> None:
+    """Reserved: an audit alone is a command of `plan`"""
+    from planforge.errors import InvalidInput
+
+    named = words[0] if words else "PLAN"
+    raise InvalidInput(
+        "`audit` is not a request",
+        f"audit a plan and revise it: `planforge forge {named}`; its form alone: `planforge plan audit FILE`",
+    )

@@ -1,0 +1,314 @@
+"""`planforge lesson`: what the project has learned, and what is to become of what its plans teach."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.interfaces.cli.printing import table, visible
+from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.views import here
+
+if TYPE_CHECKING:
+    from planforge.app.lessons import LessonChange, LessonList, LessonRow
+    from planforge.app.promoting import Promotion
+
+AS = "Who decides; otherwise it is you, as git knows you."
+TAGS = (
+    "A word, a path or a glob that it is about; may be given more than once. `always` has every agent told."
+)
+UPDATE = "Say this lesson anew instead of adding one."
+DISTINCT = "It is another lesson, however alike it looks."
+
+actor_option = click.option("--as", "actor", metavar="NAME", help=AS)
+tag_option = click.option("--tag", "tags", multiple=True, metavar="TAG", help=TAGS)
+title_option = click.option("--title", default="", metavar="TEXT", help="Its title; otherwise its beginning.")
+applied_option = click.option(
+    "--applied", default="", metavar="TEXT", help="Where something was done about it."
+)
+update_option = click.option("--update", default="", metavar="ID", help=UPDATE)
+distinct_option = click.option("--distinct", is_flag=True, help=DISTINCT)
+
+
+@click.group()
+def lesson() -> None:
+    """Keep what was learned, and look at it
+
+    Lessons are entries of a file in the repository, `docs/lessons.md` unless `lessons.file` names another.
+    Edit it as you like, and commit it: agents are told the active lessons that matter to their work, as the
+    commit has them that they start from. Agents do not write lessons; you do.
+    """
+
+
+@lesson.command(name="list")
+@click.option(
+    "--status",
+    type=click.Choice(["active", "superseded", "stale", "unknown"]),
+    default=None,
+    help="Only those with this status.",
+)
+@click.option("--tag", default="", metavar="TAG", help="Only those with this tag.")
+@json_option
+def list_(status: str | None, tag: str, as_json: bool) -> None:
+    """List the lessons, and the plans whose lessons nobody has decided about
+
+    \b
+    Examples:
+      planforge lesson list --status active
+      planforge lesson list --tag testing --json | jq -r '.lessons[].lesson'
+    """
+    from planforge.app import lessons
+
+    found = lessons.listed(here(), status or "", tag)
+    show(found, lambda: _listed(found, narrowed=bool(status or tag)), as_json=as_json)
+
+
+@lesson.command(name="show")
+@click.argument("name", metavar="ID")
+@json_option
+def show_(name: str, as_json: bool) -> None:
+    """Show a lesson
+
+    ID is its name as `lesson list` has it, or the beginning of it.
+
+    \b
+    Example:
+      planforge lesson show checks-run
+    """
+    from planforge.app import lessons
+
+    found = lessons.show(here(), name)
+    show(found, lambda: _view(found), as_json=as_json)
+
+
+@lesson.command()
+@click.argument("text", metavar="LESSON")
+@title_option
+@tag_option
+@click.option(
+    "--source", default="", metavar="TEXT", help="The plan, the phase or the run that it comes from."
+)
+@applied_option
+@update_option
+@distinct_option
+@actor_option
+@json_option
+def add(
+    text: str,
+    title: str,
+    tags: tuple[str, ...],
+    source: str,
+    applied: str,
+    update: str,
+    distinct: bool,
+    actor: str | None,
+    as_json: bool,
+) -> None:
+    """Keep a lesson, of one to three sentences
+
+    Refused, with exit code 2, if there is one that says nearly the same: then `--update` that one, or say
+    that this one is `--distinct`. A source that names a plan is the decision about the lessons of that plan.
+
+    \b
+    Examples:
+      planforge lesson add "Name files from the root of the checkout." --tag checks --source plan-017
+      planforge lesson add "Name files from the root, never absolutely." --update name-files-from-the-root
+    """
+    from planforge.app import deciders, lessons, work
+
+    project = here()
+    _require_one(update=bool(update), distinct=distinct)
+    who = deciders.person_or_script(project, actor)
+    new = lessons.New(text=text, title=title, tags=tags, source=source, applied=applied)
+    if update:
+        done = lessons.update(project, update, new, actor=who)
+    else:
+        done = lessons.add(project, new, actor=who, today=work.today(), distinct=distinct)
+    show(done, lambda: _done(done), as_json=as_json)
+
+
+@lesson.command()
+@click.argument("old", metavar="OLD")
+@click.option(
+    "--by", required=True, metavar="NEW", help="The ID of another lesson, or the text of a new one."
+)
+@actor_option
+@json_option
+def supersede(old: str, by: str, actor: str | None, as_json: bool) -> None:
+    """Put a lesson in the place of another, which stays in the file and points to it
+
+    Exits with 5 if OLD has given way to another one already.
+
+    \b
+    Examples:
+      planforge lesson supersede mock-the-clock --by freeze-the-clock
+      planforge lesson supersede mock-the-clock --by "Hand the clock in, so that a test can move it."
+    """
+    from planforge.app import deciders, lessons, work
+
+    project = here()
+    deciders.person_or_script(project, actor)
+    done = lessons.supersede(project, old, by, today=work.today())
+    show(done, lambda: _done(done), as_json=as_json)
+
+
+@lesson.command()
+@click.argument("name", metavar="ID")
+@click.option("--reason", required=True, metavar="TEXT", help="Why it does not hold any more.")
+@actor_option
+@json_option
+def stale(name: str, reason: str, actor: str | None, as_json: bool) -> None:
+    """Say that a lesson does not hold any more; no agent is told it from then on
+
+    `planforge lesson add LESSON --update ID` makes it active again.
+
+    \b
+    Example:
+      planforge lesson stale mock-the-clock --reason "there is no clock in there any more"
+    """
+    from planforge.app import deciders, lessons
+
+    project = here()
+    deciders.person_or_script(project, actor)
+    done = lessons.mark_stale(project, name, reason)
+    show(done, lambda: _done(done), as_json=as_json)
+
+
+@lesson.command()
+@click.argument("plan", metavar="PLAN")
+@click.option(
+    "--accept", "number", type=click.IntRange(min=1), metavar="N", help="Do what is proposed for this one."
+)
+@click.option("--none", "nothing", is_flag=True, help="No lesson is needed; say why with `--reason`.")
+@click.option("--reason", default="", metavar="TEXT", help="Why none is needed.")
+@click.option("--text", default="", metavar="LESSON", help="With `--accept`: the lesson in your own words.")
+@title_option
+@tag_option
+@applied_option
+@update_option
+@distinct_option
+@actor_option
+@json_option
+def promote(
+    plan: str,
+    number: int | None,
+    nothing: bool,
+    reason: str,
+    text: str,
+    title: str,
+    tags: tuple[str, ...],
+    applied: str,
+    update: str,
+    distinct: bool,
+    actor: str | None,
+    as_json: bool,
+) -> None:
+    """Say what may be learned from a plan, and decide about it
+
+    PLAN is a plan or a task. Candidates are findings that blocked and were settled, what an audit of the work
+    found, refusals that came twice, and friction. For each it is said whether a lesson would be updated,
+    added, or is there already. Without `--accept` and `--none` nothing is changed. The decision is on record.
+
+    \b
+    Examples:
+      planforge lesson promote 17
+      planforge lesson promote 17 --accept 1 --text "Name files from the root of the checkout." --tag checks
+      planforge lesson promote 17 --none --reason "nothing stood in the way"
+    """
+    from planforge.app import deciders, lessons, promoting, work
+
+    project = here()
+    _require_one(accept=number is not None, none=nothing)
+    _require_one(update=bool(update), distinct=distinct)
+    new = lessons.New(text=text, title=title, tags=tags, applied=applied)
+    if number is None and not nothing:
+        if new != lessons.New(text="") or update or distinct or reason:
+            raise click.UsageError(
+                "say which candidate is meant with `--accept N`, or that none is with `--none`"
+            )
+        found = promoting.proposed(project, plan)
+        show(found, lambda: _promotion(found), as_json=as_json)
+        return
+    who = deciders.person_or_script(project, actor)
+    if number is None:
+        done = promoting.none_needed(project, plan, actor=who, reason=reason)
+    else:
+        today = work.today()
+        done = promoting.accept(
+            project, plan, number, new, actor=who, today=today, update=update, distinct=distinct
+        )
+    show(done, lambda: _done(done), as_json=as_json)
+
+
+def _require_one(**given: bool) -> None:
+    if all(given.values()):
+        raise click.UsageError(f"`--{'` and `--'.join(given)}` cannot both be given")
+
+
+# In words
+
+
+def _listed(found: LessonList, *, narrowed: bool) -> str:
+    rows = [(each.id, each.status, each.date, ", ".join(each.tags)) for each in found.lessons]
+    none = "no such lesson" if narrowed else f"no lessons yet in {found.file}"
+    parts = [table([tuple(map(visible, row)) for row in rows]) or none]
+    if found.undecided:
+        plans = ", ".join(found.undecided)
+        parts.append(f"not decided: {plans}\nnext: planforge lesson promote {found.undecided[0]}")
+    return "\n\n".join(parts)
+
+
+def _view(found: LessonRow) -> str:
+    status = found.status + (f" by {found.successor}" if found.successor else "")
+    rows = [
+        ("status", status + (f": {found.remark}" if found.remark else "")),
+        ("tags", ", ".join(found.tags)),
+        ("source", found.source),
+        ("applied", found.applied),
+    ]
+    shown = [(name, visible(value)) for name, value in rows if value]
+    title = visible(f"{found.id}  {found.date}  {found.title}")
+    return "\n\n".join([title, visible(found.lesson), table(shown)])
+
+
+def _done(done: LessonChange) -> str:
+    lines = []
+    if done.old and done.lesson:
+        lines.append(f"{done.old.id} is superseded by {done.lesson.id}, in {done.file}")
+    elif done.lesson:
+        lines.append(f"{done.lesson.id} is {done.done}, in {done.file}")
+    if done.decided:
+        what = "no lesson needed" if not done.lesson else f"{done.lesson.id} {done.done}"
+        lines.append(f"decided for {', '.join(done.decided)}: {what}")
+    if done.lesson:
+        lines.append("next: look at it, and commit it; agents are told what a commit has")
+    return "\n".join(map(visible, lines))
+
+
+def _promotion(found: Promotion) -> str:
+    parts = [found.plan + (f"\nthe plan says: {visible(found.planned)}" if found.planned else "")]
+    for each in found.proposals:
+        times = f", {each.candidate.times} times" if each.candidate.times > 1 else ""
+        place = f" in {each.candidate.step}" if each.candidate.step else ""
+        about = f" {each.lesson} ({each.likeness}% alike)" if each.lesson else ""
+        text = (
+            f"{each.candidate.text} ({each.candidate.location})"
+            if each.candidate.location
+            else each.candidate.text
+        )
+        lines = (
+            f"{each.number}  {each.candidate.kind}{place}{times}",
+            f"   {text}",
+            f"   proposed: {each.decision.value}{about}, as {each.reason}",
+        )
+        parts.append("\n".join(map(visible, lines)))
+    if not found.proposals:
+        parts.append("nothing stood in its way that would be worth a lesson")
+    decided = [
+        f"decided: {each.decision} {each.lesson}".rstrip() + f", by {each.actor}" for each in found.decisions
+    ]
+    parts += ["\n".join(map(visible, decided))] if decided else []
+    ways = f"--accept {found.proposals[0].number}" if found.proposals else "--none --reason TEXT"
+    parts += [] if decided else [f"next: planforge lesson promote {found.plan} {ways}"]
+    return "\n\n".join(parts)

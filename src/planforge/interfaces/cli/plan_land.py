@@ -1,0 +1,111 @@
+"""`planforge plan land` and `plan evidence`: one finished plan, landed or proposed, and what shows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planforge.errors import InvalidInput
+from planforge.interfaces.cli.land import ONTO, begun, preview
+from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.views import here
+
+if TYPE_CHECKING:
+    from planforge.app.pull_requests import PullRequest
+
+PR = "Push its branch and open a pull request with its evidence, by your own `gh`, instead of landing it."
+
+
+@click.command()
+@click.argument("plan_id")
+@click.option("--onto", metavar="BRANCH", help=ONTO)
+@click.option("--pr", is_flag=True, help=PR)
+@click.option("--remote", metavar="NAME", help="Where to push to, with `--pr`; otherwise `origin`.")
+@click.option("--dry-run", is_flag=True, help="Show what would land, or be proposed, and change nothing.")
+@click.option("--as", "actor", metavar="NAME", help="Who proposes it; otherwise it is you, as git knows you.")
+@json_option
+@click.pass_context
+def land(
+    ctx: click.Context,
+    plan_id: str,
+    onto: str | None,
+    pr: bool,
+    remote: str | None,
+    dry_run: bool,
+    actor: str | None,
+    as_json: bool,
+) -> None:
+    """Land one finished plan on your branch, or propose it
+
+    The same as `planforge land PLAN`. With `--pr` nothing is merged here: the plan's branch is pushed as it
+    is, never by force, and a pull request is opened for it whose text is what `planforge plan evidence`
+    prints. A second time nothing is changed, and the address of the open one is said.
+
+    Exits with 5 if the plan may not land, or the branch there has other commits; with 4 if `gh` is missing or
+    not logged in, or the remote wants a login.
+
+    \b
+    Examples:
+      planforge plan land 17
+      planforge plan land 17 --pr --dry-run
+      planforge plan land 17 --pr --onto main --remote upstream
+    """
+    project = here()
+    if not pr:
+        if remote or actor:
+            raise InvalidInput("`--remote` and `--as` are about a pull request, so they need `--pr`")
+        ctx.exit(
+            preview(project, (plan_id,), onto, as_json)
+            if dry_run
+            else begun(project, (plan_id,), onto, as_json)
+        )
+    from planforge.app import deciders, pull_requests
+
+    where = remote or "origin"
+    if dry_run:
+        drawn = pull_requests.preview(project, plan_id, onto=onto, remote=where)
+        show(drawn, lambda: _would(drawn), as_json=as_json)
+        return
+    who = deciders.person_or_script(project, actor)
+    opened = pull_requests.open_(project, plan_id, actor=who, onto=onto, remote=where)
+    show(opened, lambda: _told(opened), as_json=as_json)
+
+
+def _would(drawn: PullRequest) -> str:
+    head = f"would push {drawn.branch} at {drawn.commit[:12]} to {drawn.remote}, for {drawn.base}"
+    return f"{head}\ntitle: {drawn.title}\n\n{drawn.body.rstrip()}"
+
+
+def _told(opened: PullRequest) -> str:
+    if opened.opened:
+        return f"✓ {opened.plan} at {opened.commit[:12]} is proposed for {opened.base}\n{opened.url}"
+    lines = [f"{opened.plan} is proposed for {opened.base} already; nothing was changed", opened.url]
+    if opened.differs:
+        lines.append(f"! it is at {opened.differs[:12]} there, and the plan is at {opened.commit[:12]}")
+    return "\n".join(lines)
+
+
+@click.command()
+@click.argument("plan_id")
+@click.option("--markdown", is_flag=True, help="As Markdown, which is also what is printed otherwise.")
+@json_option
+def evidence(plan_id: str, markdown: bool, as_json: bool) -> None:
+    """Show what is known of a plan and what shows it, on one page
+
+    Its objective, its phases with their commits, what was measured on which tree by which command, scores,
+    audits with the findings that remain, who approved what, and how to check all of it. Secrets are left out.
+
+    \b
+    Examples:
+      planforge plan evidence 17
+      planforge plan evidence 17 --json
+      planforge plan evidence fix-003 > evidence.md
+    """
+    from planforge.app import plan_evidence
+    from planforge.documents import evidence_page
+
+    if markdown and as_json:
+        raise InvalidInput("`--markdown` and `--json` do not go together")
+    page = plan_evidence.page(here(), plan_id)
+    show(page, lambda: evidence_page.markdown(page).rstrip(), as_json=as_json)

@@ -1,0 +1,160 @@
+"""`planforge plan create`, `plan import` and `plan tasks`, and what is given along with a request."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from planforge.errors import InvalidInput
+from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.views import here
+
+if TYPE_CHECKING:
+    from planforge.app.creating import Created
+    from planforge.app.project import Project
+    from planforge.documents.imports import Imported
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+task_option = click.option(
+    "--task", default="", metavar="TASK-ID", help="The task that it is for; otherwise it gets one of its own."
+)
+new_option = click.option("--new", is_flag=True, help="Even if there is an open plan for the same already.")
+
+
+def context_options(command: Function) -> Function:
+    """Adds `--context` and `--issue` to a command."""
+    command = click.option(
+        "--issue", metavar="REF", help="An issue that it is about: `owner/repo#12`, `#12` or its address."
+    )(command)
+    return click.option(
+        "--context", metavar="FILE", help="A text that it is about; `-` reads it from standard input."
+    )(command)
+
+
+def given(project: Project, context: str | None, issue: str | None) -> Imported | None:
+    """What was given along with a request, if anything."""
+    from planforge.app import imports
+
+    if context and issue:
+        raise InvalidInput("give either `--context` or `--issue`", "put both into one file, or use `-`")
+    if context:
+        return imports.given(project, context, sys.stdin.buffer.read)
+    return imports.issue(project, issue) if issue else None
+
+
+def source(project: Project, name: str) -> Imported:
+    """What somebody wrote elsewhere about work to be done."""
+    from planforge.app import imports
+
+    return imports.found(project, name, sys.stdin.buffer.read)
+
+
+def asked(
+    project: Project, request: str | None, source_: str | None, context: str | None, issue: str | None
+) -> tuple[str, Imported | None]:
+    """What a forge is asked for, and what is given along with it."""
+    if source_ and (context or issue):
+        raise InvalidInput(
+            "`--from` is what is given with the request", "leave `--context` and `--issue` out"
+        )
+    if [request, source_, context].count("-") > 1:
+        raise InvalidInput("standard input can be read once", "put one of them into a file")
+    found = source(project, source_) if source_ else given(project, context, issue)
+    if request is None and found is None:
+        raise InvalidInput('say what you want: `planforge forge "..."`')
+    text = sys.stdin.read() if request == "-" else request
+    return (text if text is not None else found.title if found else ""), found
+
+
+@click.command()
+@click.argument("description")
+@context_options
+@task_option
+@new_option
+@json_option
+def create(
+    description: str, context: str | None, issue: str | None, task: str, new: bool, as_json: bool
+) -> None:
+    """Make a plan file from the template, without any agent
+
+    The template is `.plan-template.md` in the directory of the plans, or else the one that is built in. What
+    you give with `--context` or `--issue` is quoted in the plan. Exits with 5 if there is an open plan for
+    the same already.
+
+    \b
+    Examples:
+      planforge plan create "Add rate limiting to the webhook"
+      planforge plan create "Rate limits" --context notes.md
+      git log -5 | planforge plan create "Undo the last release" --context -
+      planforge plan create "this" --task task-003
+    """
+    from planforge.app import creating
+
+    project = here()
+    found = given(project, context, issue)
+    made = creating.create(project, description, context=found, task=task, new=new)
+    show(made, lambda: _made(made), as_json=as_json)
+
+
+@click.command(name="import")
+@click.argument("source_", metavar="SOURCE")
+@task_option
+@new_option
+@json_option
+def import_(source_: str, task: str, new: bool, as_json: bool) -> None:
+    """Make a plan of what somebody wrote elsewhere
+
+    SOURCE is a directory of spec-kit (`specs/001-name`), an issue on GitHub, which is asked for through `gh`,
+    a Markdown file, or `-` for standard input. Sections are known by their usual names; all the rest is
+    quoted beneath, and nothing is left out. The plan is a draft: audit, edit and approve it like any other.
+    Exits with 4 if `gh` is missing or not logged in.
+
+    \b
+    Examples:
+      planforge plan import specs/001-rate-limits
+      planforge plan import owner/repo#12
+      planforge plan import docs/design.md --json
+    """
+    from planforge.app import creating
+
+    project = here()
+    made = creating.adopt(project, source(project, source_), task=task, new=new)
+    show(made, lambda: _made(made), as_json=as_json)
+
+
+def _made(made: Created) -> str:
+    lines = [f"{made.plan} {made.status}: {made.title}", f"task: {made.task}", f"plan: {made.path}"]
+    if made.source:
+        lines.append(f"from: {made.source}")
+    if made.template:
+        lines.append(f"template: {made.template}")
+    if made.findings:
+        left = dict.fromkeys(each.location.removeprefix("## ") for each in made.findings)
+        lines.append(f"to be written: {', '.join(left)}")
+    then = "edit it, then: " if made.findings else "next: "
+    return "\n".join([*lines, f"{then}planforge forge {made.plan}, or planforge plan approve {made.plan}"])
+
+
+@click.command()
+@json_option
+def tasks(as_json: bool) -> None:
+    """List the tasks behind the plans
+
+    Each plan has one: the task that was named when it was made, or one of its own, like `ws-007`. How it
+    stands follows from the plan. A plan can be named by its task wherever a plan is named.
+
+    \b
+    Examples:
+      planforge plan tasks
+      planforge plan show ws-007
+    """
+    from planforge.app import backing
+
+    found = backing.rows(here())
+    rows = [(each.task, each.status, each.title, each.plan, each.close_reason) for each in found]
+    show(found, table(rows) or "no plans yet; try `planforge plan create`", as_json=as_json)

@@ -1,0 +1,218 @@
+"""
+The state of a project on one screen of 24 lines: what goes on, what waits, what there is, what it cost.
+
+Plain text without colours. What does not fit is folded into a line that says how much it is and which command
+shows it. Nothing here loads click: it belongs to the quick read commands.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from planforge.interfaces.cli.printing import table, visible
+
+if TYPE_CHECKING:
+    from planforge.app.overview import Cost, Overview, PlanStatus, Running
+    from planforge.app.plans import StepRow
+    from planforge.app.runs import RunRow
+
+LINES, COLUMNS = 24, 80
+MOST = {"running": 5, "waits": 6, "plans": 7, "tasks": 4, "runs": 3, "next": 3}
+"""How many lines a section has at the most."""
+LEAST = {"runs": 0, "tasks": 1, "plans": 2, "next": 1, "running": 1, "waits": 3}
+"""How many lines it keeps where there is no room for all; what comes first makes room first."""
+MILLION = 1_000_000
+
+
+def page(found: Overview, size: tuple[int, int] | None = None) -> str:
+    """The whole screen, for a terminal of that many columns and lines; no columns is any width."""
+    columns, lines = size or _terminal()
+    room = lines - 1  # the prompt comes below
+    head = f"{visible(found.root)}  ({found.events} events)"
+    shown = _fitting(found, columns, room - 1)
+    used = 1 + sum(map(len, shown))
+    airy = used + len(shown) <= room
+    _add_steps(shown, found, room - used - (len(shown) if airy else 0))
+    text = ("\n\n" if airy else "\n").join("\n".join(section) for section in ([head], *shown))
+    if columns:
+        text = "\n".join(_cut(line, columns) for line in text.split("\n"))
+    return text
+
+
+def _fitting(found: Overview, columns: int, room: int) -> list[list[str]]:
+    """The sections, each shortened as far as it may be until all of them fit, or as far as they do."""
+    most = dict(MOST)
+    while True:
+        sections = [section for section in _sections(found, columns, most) if section]
+        name = next((each for each in LEAST if most[each] > LEAST[each]), "")
+        if not name or sum(map(len, sections)) <= room:
+            return sections
+        most[name] -= 1
+
+
+def _sections(found: Overview, columns: int, most: dict[str, int]) -> list[list[str]]:
+    everything = "planforge status --json"
+    following = [f"  {command}" for command in found.next]
+    return [
+        _section("Running", _running(found), most["running"], everything),
+        _section("Waits for you", _waits(found, columns), most["waits"], everything),
+        _section("Plans", _plans(found), most["plans"], "planforge plan list"),
+        _section("Tasks", _tasks(found), most["tasks"], "planforge task list"),
+        _section("Runs", _ended(found), most["runs"], "planforge log", newest=True) if most["runs"] else [],
+        [f"Cost  {cost(found.cost)}"] if found.runs else [],
+        _section("Next", following, most["next"], everything),
+    ]
+
+
+def _terminal() -> tuple[int, int]:
+    """How large the terminal is; what is piped is not cut to a width."""
+    try:
+        if sys.stdout.isatty():
+            size = os.get_terminal_size(sys.stdout.fileno())
+            return size.columns or COLUMNS, max(size.lines or LINES, LINES)
+    except (OSError, ValueError):
+        pass
+    return 0, LINES
+
+
+# Sections
+
+
+def _section(title: str, rows: list[str], most: int, command: str, *, newest: bool = False) -> list[str]:
+    return [title, *_folded(rows, most, command, newest=newest)] if rows else []
+
+
+def _folded(rows: list[str], most: int, command: str, *, newest: bool = False) -> list[str]:
+    """So many rows, and a line that says how many more there are."""
+    if len(rows) <= most:
+        return rows
+    kept = rows[-most:] if newest else rows[:most]
+    return [*kept, f"  and {len(rows) - most} more: {command}"]
+
+
+def _running(found: Overview) -> list[str]:
+    return table(
+        [
+            (
+                run.run,
+                f"{run.flow} {run.subject}",
+                age(found.now, run.since),
+                _doing(run),
+                cost(run.cost),
+            )
+            for run in found.running
+        ],
+        "  ",
+    ).splitlines()
+
+
+def _doing(run: Running) -> str:
+    return " ".join(filter(None, (", ".join(run.steps), f"({', '.join(run.roles)})" if run.roles else "")))
+
+
+def _waits(found: Overview, columns: int) -> list[str]:
+    """The oldest first, each with the command on its right, for which there is always room."""
+    rows = [
+        (age(found.now, each.since), each.name, visible(each.about), each.command) for each in found.waiting
+    ]
+    if columns and rows:
+        others = sum(max(len(row[at]) for row in rows) for at in (0, 1, 3))
+        left = max(columns - others - 8, 8)
+        rows = [(old, name, _cut(about, left), command) for old, name, about, command in rows]
+    return table(rows, "  ").splitlines()
+
+
+def _plans(found: Overview) -> list[str]:
+    """Those that are not over first, then the newest of the others."""
+    over = ("CLOSED", "CANCELLED")
+    ordered = [item for item in found.plans if item.plan.status not in over]
+    ordered += [item for item in reversed(found.plans) if item.plan.status in over]
+    badges = any(item.badge for item in ordered)
+    rows = [_plan(item, badges=badges) for item in ordered]
+    return table(rows, "  ").splitlines()
+
+
+def _plan(item: PlanStatus, *, badges: bool) -> tuple[str, ...]:
+    plan = item.plan
+    badge = (item.badge,) if badges else ()
+    title = visible(plan.title if len(plan.title) <= 32 else plan.title[:31].rstrip() + "…")
+    done = sum(step.status in ("done", "skipped") for step in item.steps)
+    steps = f"{done}/{len(item.steps)}" if item.steps else ""
+    return (plan.plan, plan.status, *badge, title, steps, cost(item.cost) if item.cost.tokens else "")
+
+
+def _add_steps(sections: list[list[str]], found: Overview, room: int) -> None:
+    """Put the steps of plans below them, as long as there is room for all the steps of one."""
+    place = next((section for section in sections if section[0] == "Plans"), None)
+    if place is None:
+        return
+    for item in found.plans:
+        at = next((number for number, line in enumerate(place) if line.startswith(f"  {item.plan.plan} ")), 0)
+        lines = table([_step(step) for step in item.steps], "    ").splitlines()
+        if not at or not lines or item.plan.status in ("CLOSED", "CANCELLED"):
+            continue
+        if item.plan.branch:
+            lines.append(f"    {item.plan.branch} at {item.plan.landed[:12]}")
+        if len(lines) > room:
+            continue
+        place[at + 1 : at + 1] = lines
+        room -= len(lines)
+
+
+def _step(step: StepRow) -> tuple[str, ...]:
+    attempts = f"{step.attempts} attempt{'' if step.attempts == 1 else 's'}"
+    score = ""
+    if step.kind == "implement":
+        score = f"score {'unknown' if step.score is None else step.score}"
+    return (step.step, step.status, attempts, score, visible(step.title))
+
+
+def _tasks(found: Overview) -> list[str]:
+    rows = [(task.task, task.status, task.pipeline, task.stage, visible(task.title)) for task in found.tasks]
+    return table(rows, "  ").splitlines()
+
+
+def _ended(found: Overview) -> list[str]:
+    """The runs that are over; those that are not stand above."""
+    rows = [_run(run) for run in found.runs if not run.unfinished]
+    return table(rows, "  ").splitlines()
+
+
+def _run(run: RunRow) -> tuple[str, ...]:
+    return (run.run, run.flow, run.subject, run.status, visible(run.reason))
+
+
+# Words
+
+
+def cost(found: Cost) -> str:
+    """What something cost, in a few words; what is unknown is said to be."""
+    if found.tokens is None and found.money is None:
+        return "cost unknown" if found.unknown else "nothing yet"
+    tokens = "tokens unknown" if found.tokens is None else f"{_many(found.tokens)} tokens"
+    money = "money unknown" if found.money is None else f"{found.money / MILLION:.2f}"
+    guessed = f", {found.unknown} guessed" if found.unknown else ""
+    return f"{tokens}, {money}{guessed}"
+
+
+def _many(number: int) -> str:
+    if number < 10_000:
+        return str(number)
+    return f"{number / 1000:.0f}k" if number < MILLION else f"{number / MILLION:.1f}M"
+
+
+def age(now: str, since: str) -> str:
+    """How long ago something was, in one unit."""
+    from datetime import datetime
+
+    seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(since)).total_seconds()
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{max(int(seconds), 0)} s"
+
+
+def _cut(line: str, columns: int) -> str:
+    return line if len(line) <= columns else line[: columns - 1] + "…"

@@ -1,0 +1,151 @@
+"""
+A small change without a plan file: one step, held to everything that a step of a plan is held to.
+
+What a person typed is what is approved: its hash is the content that the step lands under. The change lands
+on the fix's own branch and is measured there. One that is not small is kept as it is and not done; a person
+may accept exactly that commit, which is a run of its own.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from planforge.documents.phases import Phase, PhaseKind
+from planforge.errors import PerformerFailed
+from planforge.kernel.effects import Note, OpenBranch, TakeApproval
+from planforge.kernel.events import PlanEnded, PlannedStep, PlanStarted
+from planforge.rules import small
+from planforge.rules.small import Limits
+from planforge.workflows.plan_run import GATE, branch_of
+from planforge.workflows.step import StepRequest, StepResult, implement
+
+STEP = "phase-1"
+NOT_SMALL = "it is not small"
+"""How the reason begins why a change that passed was not taken."""
+
+
+class FixRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wanted, from where, and how much of it is small."""
+
+    fix: str
+    run: str
+    title: str
+    request: str
+    content: str
+    """The hash of the request, which the person who typed it approved by that."""
+    base: str
+    files: tuple[str, ...] = ()
+    """What may be changed; nothing is any file."""
+    limits: Limits = Limits()
+    anyway: tuple[str, ...] = ()
+    """Why it did not sound small, where the person wanted it all the same."""
+    attempts: int = 3
+    handoffs: int = 0
+    escalate_after: int = 0
+    accepts: str = ""
+    """The commit of an earlier run that is taken although it is not small."""
+    accepted_because: str = ""
+
+
+class FixResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How the fix ended."""
+
+    fix: str
+    branch: str
+    commit: str
+    done: bool
+    reason: str
+    large: bool = False
+    """The change passed, and is more than a small one."""
+
+
+async def fix(request: FixRequest) -> FixResult:
+    """Make the change, or take one that was made and was not small."""
+    await TakeApproval(plan=request.fix, gate=GATE, content=request.content)
+    branch = branch_of(request.fix)
+    tip = (await OpenBranch(branch=branch, commit=request.base)).commit
+    phase = _phase(request)
+    step = PlannedStep(
+        step=STEP, title=phase.title, kind=phase.kind.value, files=phase.files, depends_on=phase.depends_on
+    )
+    await Note(
+        PlanStarted(
+            plan=request.fix,
+            run=request.run,
+            content=request.content,
+            branch=branch,
+            base=tip,
+            steps=(step,),
+            kept=(STEP,) if request.accepts else (),
+        )
+    )
+    if request.accepts:
+        return await _accepted(request, tip)
+    try:
+        result = await implement(_step(request, phase, tip))
+    except PerformerFailed as error:
+        result = StepResult(step=STEP, done=False, tip=tip, reason=error.message)
+    if not result.done:
+        at = (await OpenBranch(branch=branch, commit=tip)).commit
+        return await _ended(request, at, result.reason, done=False)
+    if large := small.after(result.files, result.changed_lines, request.limits):
+        return await _ended(request, result.tip, f"{NOT_SMALL}: {'; '.join(large)}", done=False, large=True)
+    size = f"{len(result.files)} files, {result.changed_lines} lines"
+    return await _ended(request, result.tip, f"{result.reason} ({size})", done=True)
+
+
+async def _accepted(request: FixRequest, tip: str) -> FixResult:
+    if tip != request.accepts:
+        reason = f"`{branch_of(request.fix)}` is at `{tip[:12]}` and not at `{request.accepts[:12]}` any more"
+        return await _ended(request, tip, reason, done=False)
+    return await _ended(
+        request, tip, f"accepted although it is not small: {request.accepted_because}", done=True
+    )
+
+
+async def _ended(
+    request: FixRequest, commit: str, reason: str, *, done: bool, large: bool = False
+) -> FixResult:
+    branch = branch_of(request.fix)
+    if request.anyway:
+        reason = f"{reason}; begun although {'; '.join(request.anyway)}"
+    await Note(
+        PlanEnded(
+            plan=request.fix, run=request.run, succeeded=done, reason=reason, branch=branch, commit=commit
+        )
+    )
+    return FixResult(fix=request.fix, branch=branch, commit=commit, done=done, reason=reason, large=large)
+
+
+def _phase(request: FixRequest) -> Phase:
+    return Phase(
+        id=STEP,
+        title=request.title,
+        kind=PhaseKind.IMPLEMENT,
+        files=request.files,
+        depends_on=(),
+        change_spec=request.request,
+    )
+
+
+def _step(request: FixRequest, phase: Phase, base: str) -> StepRequest:
+    limits = request.limits
+    return StepRequest(
+        plan=request.fix,
+        run=request.run,
+        content=request.content,
+        branch=branch_of(request.fix),
+        objective=(
+            "A small change, and nothing beside it: at most "
+            f"{limits.max_files} files and {limits.max_lines} lines added and removed."
+        ),
+        notes="",
+        phase=phase,
+        base=base,
+        attempts=request.attempts,
+        inspected=True,
+        leased=True,
+        handoffs=request.handoffs,
+        composed=True,
+        escalate_after=request.escalate_after,
+    )

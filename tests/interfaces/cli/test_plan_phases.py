@@ -1,0 +1,150 @@
+"""The commands about phases: what each prints, how each ends, and what it says to type next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from calls import Command, caller
+from planforge.app import work
+from planforge.app.project import Project
+from rehearsals import Rehearsal, copied
+from texts import BLOCKED, CLEAN, Scene, forged, name_files, play, says, writes
+
+FILES = ("one/a.txt", "two/b.txt")
+
+
+def scenes(second: str = "right\n") -> tuple[Scene, ...]:
+    return (
+        (("Role: developer", "one/a.txt"), writes("one/a.txt")),
+        (("Role: developer", "two/b.txt"), writes("two/b.txt", text=second)),
+        (("Role: auditor", "Step: "), says(CLEAN)),
+    )
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
+    at = forged(tmp_path_factory.mktemp("texts"))
+    name_files(at, *FILES)
+    return at
+
+
+@pytest.fixture
+def at(one: Rehearsal, tmp_path: Path) -> Rehearsal:
+    made = copied(one, tmp_path)
+    made.settings("[run]\nattempts = 1\n")
+    play(made, scenes())
+    return made
+
+
+@pytest.fixture
+def call(at: Rehearsal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    return caller(at.root, monkeypatch, capsys)
+
+
+def test_phases_are_shown_before_there_are_any(call: Command) -> None:
+    shown = call("plan", "phases", "1")
+    assert shown.code == 0
+    assert "3 phases, one after the other" in shown.out
+    assert call("plan", "phases", "1", "--json").document["path"] == ""
+
+
+@pytest.mark.parametrize("words", [("--keep-done",), ("--parallel",), ("--chain",), ("--unknown",)])
+def test_options_that_make_no_sense_are_refused(call: Command, words: tuple[str, ...]) -> None:
+    assert call("plan", "phases", "1", *words).code == 2
+
+
+def test_a_failed_phase_is_retried_and_each_screen_says_what_is_next(call: Command, at: Rehearsal) -> None:
+    assert call("plan", "approve", "1").code == 0
+    play(at, scenes("wrong\n"))
+    ran = call("plan", "run", "1")
+    assert ran.code == 1
+    assert "left: phase-2, phase-3\nnext: planforge plan phases plan-001" in ran.out
+    shown = call("plan", "phases", "1")
+    assert "plan-001  failed" in shown.out
+    assert "next: planforge plan retry plan-001 phase-2" in shown.out
+    assert "[failed]" in call("plan", "show", "1").out
+    assert "failed" in call("plan", "list").out
+    play(at, scenes())
+    assert call("plan", "retry", "1").code == 0
+    done = call("plan", "run", "1")
+    assert done.code == 0
+    assert "next: planforge land" in done.out
+    assert call("plan", "show", "1", "--json").document["badge"] == "verified"
+
+
+def test_a_failed_phase_is_left_out_only_with_a_reason(call: Command, at: Rehearsal) -> None:
+    call("plan", "approve", "1")
+    play(at, scenes("wrong\n"))
+    call("plan", "run", "1")
+    assert call("plan", "skip", "1").code == 2
+    skipped = call("plan", "skip", "1", "--reason", "by hand", "--json")
+    assert [phase["status"] for phase in skipped.document["phases"]] == ["done", "skipped", "pending"]
+    assert call("plan", "skip", "1", "--reason", "again").code == 5
+    assert call("plan", "skip-to", "1", "phase-9", "--reason", "x").code == 3
+    assert call("plan", "run-phase", "1", "3").code == 0
+    assert call("plan", "close", "1", "--reason", "done").code == 0
+
+
+def test_an_edited_plan_is_blocked_with_the_remedy_and_goes_on_after_it(call: Command, at: Rehearsal) -> None:
+    call("plan", "approve", "1")
+    one = call("plan", "run-one", "1")
+    assert one.code == 0
+    assert "phase-1 done as asked; 2 phases left" in one.out
+    path = next((at.root / "docs/plans").glob("plan-001-some*.md"))
+    path.write_text(path.read_text().replace("`two/b.txt` — a text.", "`two/b.txt` — another text."))
+    blocked = call("plan", "run", "1")
+    assert blocked.code == 5
+    assert "planforge plan phases plan-001 --regenerate --keep-done" in blocked.err
+    assert "nothing runs until they are made anew" in call("plan", "phases", "1").err
+    again = call("plan", "phases", "1", "--regenerate", "--keep-done", "--json").document
+    assert [phase["status"] for phase in again["phases"]] == ["done", "pending", "pending"]
+    assert again["next"] == ["planforge plan approve plan-001"]
+    assert call("plan", "run", "1").code == 5
+    assert call("plan", "approve", "1").code == 0
+    assert call("plan", "run", "1").code == 0
+
+
+def test_a_plan_that_is_not_done_is_closed_by_an_override_alone(call: Command) -> None:
+    call("plan", "approve", "1")
+    refused = call("plan", "close", "1", "--reason", "enough")
+    assert refused.code == 5
+    assert "`plan-001` cannot be closed as done: it is APPROVED" in refused.err
+    assert call("plan", "close", "1", "--reason", "enough", "--override").code == 0
+
+
+def test_a_plan_in_review_is_audited_once_more_and_not_revised(call: Command, at: Rehearsal) -> None:
+    path = next((at.root / "docs/plans").glob("plan-001-some*.md"))
+    play(at, ((("Role: auditor",), says(BLOCKED)),))
+    audited = call("plan", "audit", "1")
+    assert audited.code == 6
+    assert "### Review 2" in path.read_text()
+    play(at, ((("Role: auditor",), says(CLEAN)),))
+    assert call("plan", "audit", "plan-1").code == 0
+    assert "### Review 3" in path.read_text()
+    assert call("plan", "audit", "1", "--structural").code == 0
+    path.write_text(path.read_text().replace("## Risks", "## Dangers"))
+    assert call("plan", "audit", "1", "--structural").code == 1
+    assert call("plan", "audit", "1").code == 5
+    assert call("plan", "audit", "no-such-plan.md").code == 2
+
+
+def test_a_plan_that_is_approved_is_not_audited_again(call: Command) -> None:
+    call("plan", "approve", "1")
+    refused = call("plan", "audit", "1")
+    assert refused.code == 5
+    assert "`plan-001` is APPROVED" in refused.err
+
+
+def test_a_plan_is_given_up_with_the_run_that_was_at_it(call: Command, at: Rehearsal) -> None:
+    call("plan", "approve", "1")
+    project = Project(at.root)
+    run = work.begin_plan_run(project, "1")
+    project.ledger.close()
+    cancelled = call("plan", "cancel", "1", "--reason", "the request was withdrawn", "--json")
+    assert cancelled.code == 0
+    assert cancelled.document["status"] == "CANCELLED"
+    (row,) = [item for item in call("status", "--json").document["runs"] if item["run"] == run]
+    assert row["status"] == "failed"
+    assert call("plan", "cancel", "1", "--reason", "again").code == 2

@@ -1,0 +1,213 @@
+"""The command language: one test for each documented row, and nothing that can be typed breaks it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from planforge.rules.commands import grammar, shapes
+from planforge.rules.commands.grammar import Misused, NoCommand, Parsed, looks_like_a_plan, parse, written
+from planforge.rules.commands.shapes import Command
+
+ROWS: dict[str, tuple[str, Parsed]] = {
+    "plan": ("!plan", shapes.PlanHelp()),
+    "plan-help": ("!plan help", shapes.PlanHelp()),
+    "plan-description": (
+        "!plan Add rate limiting",
+        shapes.PlanCreate(description="Add rate limiting"),
+    ),
+    "plan-description-of-several-lines": (
+        "!plan Add rate limiting\nto the webhook",
+        shapes.PlanCreate(description="Add rate limiting\nto the webhook"),
+    ),
+    "plan-list": ("!plan list", shapes.PlanList()),
+    "plan-list-status": ("!plan list review", shapes.PlanList(status="REVIEW")),
+    "plan-show": ("!plan show plan-017", shapes.PlanShow(plan="plan-017")),
+    "plan-show-short": ("!plan show plan-17", shapes.PlanShow(plan="plan-017")),
+    "plan-show-number": ("!plan show 17", shapes.PlanShow(plan="plan-017")),
+    "plan-show-task": ("!plan show ws-12", shapes.PlanShow(plan="ws-12")),
+    "plan-show-large": ("!plan show 1234", shapes.PlanShow(plan="plan-1234")),
+    "plan-approve": ("!plan approve 17", shapes.PlanApprove(plan="plan-017")),
+    "plan-close": ("!plan close 17", shapes.PlanClose(plan="plan-017")),
+    "plan-close-reason": (
+        "!plan close 17 — it has landed",
+        shapes.PlanClose(plan="plan-017", reason="it has landed"),
+    ),
+    "plan-cancel": ("!plan cancel", shapes.PlanCancel()),
+    "plan-cancel-plan": (
+        "!plan cancel 17 nobody wants it",
+        shapes.PlanCancel(plan="plan-017", reason="nobody wants it"),
+    ),
+    "plan-phases": ("!plan phases 17", shapes.PlanPhases(plan="plan-017")),
+    "plan-phases-regenerate": (
+        "!plan phases --regenerate 17",
+        shapes.PlanPhases(plan="plan-017", regenerate=True),
+    ),
+    "plan-phases-keep-done": (
+        "!plan phases --regenerate --keep-done 17",
+        shapes.PlanPhases(plan="plan-017", regenerate=True, keep_done=True),
+    ),
+    "plan-phases-flags-last": (
+        "!plan phases 17 --keep-done --regenerate",
+        shapes.PlanPhases(plan="plan-017", regenerate=True, keep_done=True),
+    ),
+    "plan-phases-long-dash": (
+        "!plan phases —regenerate —keep\u2013done 17",
+        shapes.PlanPhases(plan="plan-017", regenerate=True, keep_done=True),
+    ),
+    "plan-run": ("!plan run 17", shapes.PlanRun(plan="plan-017")),
+    "plan-run-one": ("!plan run-one 17", shapes.PlanRunOne(plan="plan-017")),
+    "plan-run-one-long-dash": ("!plan run\u2013one plan\u201317", shapes.PlanRunOne(plan="plan-017")),
+    "plan-run-phase": (
+        "!plan run-phase 17 phase-2",
+        shapes.PlanRunPhase(plan="plan-017", phase="phase-2"),
+    ),
+    "plan-run-phase-number": ("!plan run-phase 17 2", shapes.PlanRunPhase(plan="plan-017", phase="phase-2")),
+    "plan-skip": ("!plan skip 17", shapes.PlanSkip(plan="plan-017")),
+    "plan-skip-phase": (
+        "!plan skip 17 phase-2 it is done by hand",
+        shapes.PlanSkip(plan="plan-017", phase="phase-2", reason="it is done by hand"),
+    ),
+    "plan-skip-reason": (
+        "!plan skip 17 2 files are generated",
+        shapes.PlanSkip(plan="plan-017", reason="2 files are generated"),
+    ),
+    "plan-skip-to": ("!plan skip-to 17 phase-3", shapes.PlanSkipTo(plan="plan-017", phase="phase-3")),
+    "plan-skip-to-reason": (
+        "!plan skip-to 17 phase-3 the rest is there",
+        shapes.PlanSkipTo(plan="plan-017", phase="phase-3", reason="the rest is there"),
+    ),
+    "plan-audit": ("!plan audit 17", shapes.PlanAudit(plan="plan-017")),
+    "plan-retry": ("!plan retry 17", shapes.PlanRetry(plan="plan-017")),
+    "plan-retry-phase": ("!plan retry 17 phase-2", shapes.PlanRetry(plan="plan-017", phase="phase-2")),
+    "plan-land": ("!plan land 17", shapes.PlanLand(plan="plan-017")),
+    "plan-diff": ("!plan diff 17", shapes.PlanDiff(plan="plan-017")),
+    "plan-quoted": ('!plan "list all files"', shapes.PlanCreate(description="list all files")),
+    "plan-quoted-curved": ("!plan “run the tests”", shapes.PlanCreate(description="run the tests")),
+    "plan-quoted-id": ('!plan "17"', shapes.PlanCreate(description="17")),
+    "forge": ("!forge", shapes.ForgeHelp()),
+    "forge-help": ("!forge help", shapes.ForgeHelp()),
+    "forge-description": ("!forge Add a cache", shapes.ForgeCreate(description="Add a cache")),
+    "forge-plan-id": ("!forge plan-017", shapes.ForgeResume(plan="plan-017")),
+    "forge-plan-number": ("!forge 17", shapes.ForgeResume(plan="plan-017")),
+    "forge-number-of-things": ("!forge 17 bugs are open", shapes.ForgeCreate(description="17 bugs are open")),
+    "forge-status": ("!forge status", shapes.ForgeStatus()),
+    "forge-cancel": ("!forge cancel", shapes.ForgeCancel()),
+    "forge-audit": ("!forge audit 17", shapes.ForgeAudit(plan="plan-017")),
+    "forging": ("!forging is fun", NoCommand(text="!forging is fun", unknown="forging")),
+    "forge-comma": ("!forge, please", NoCommand(text="!forge, please")),
+    "stop": ("!stop", shapes.Stop()),
+    "stop-in-a-hurry": ("!stop now!!", shapes.Stop()),
+    "status": ("!status", shapes.Status()),
+    "fix": ("!fix the typo in the help", shapes.Fix(description="the typo in the help")),
+    "resume": ("!resume", shapes.Resume()),
+    "resume-run": ("!resume 3", shapes.Resume(run="run-003")),
+    "help": ("!help", shapes.Help()),
+    "any-case": ("  !PLAN Run-One PLAN-17 ", shapes.PlanRunOne(plan="plan-017")),
+    "text": ("what is the plan?", NoCommand(text="what is the plan?")),
+    "nothing": ("", NoCommand(text="")),
+    "mark": ("!", NoCommand(text="!")),
+    "in-the-middle": ("please !plan list", NoCommand(text="please !plan list")),
+}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_row_of_the_table_is_read_as_it_says(row: str) -> None:
+    text, meant = ROWS[row]
+    assert parse(text) == meant
+
+
+REFUSED: dict[str, tuple[str, type[Command], str]] = {
+    "show-nothing": ("!plan show", shapes.PlanShow, "which plan"),
+    "show-more": ("!plan show 17 18", shapes.PlanShow, "`18` is more than it takes"),
+    "show-words": ("!plan show me", shapes.PlanShow, "`me` is not the id"),
+    "show-zero": ("!plan show 0", shapes.PlanShow, "`0` is not the id"),
+    "list-words": ("!plan list everything", shapes.PlanList, "no status"),
+    "approve-flag": ("!plan approve --force 17", shapes.PlanApprove, "`--force`"),
+    "close-flag": ("!plan close 17 --force", shapes.PlanClose, "`--force`"),
+    "cancel-flag": ("!plan cancel —all", shapes.PlanCancel, "`--all`"),
+    "keep-done-alone": ("!plan phases --keep-done 17", shapes.PlanPhases, "needs `--regenerate`"),
+    "phases-flag": ("!plan phases --fast 17", shapes.PlanPhases, "`--fast`"),
+    "phases-one-dash": ("!plan phases -regenerate 17", shapes.PlanPhases, "`-regenerate`"),
+    "phases-nothing": ("!plan phases --regenerate", shapes.PlanPhases, "which plan"),
+    "run-flag": ("!plan run 17 --parallel", shapes.PlanRun, "`--parallel`"),
+    "run-phase-nothing": ("!plan run-phase 17", shapes.PlanRunPhase, "which phase"),
+    "skip-to-nothing": ("!plan skip-to 17", shapes.PlanSkipTo, "which phase"),
+    "plan-id-alone": ("!plan 17", shapes.PlanCreate, "is the id of a plan"),
+    "plan-empty": ('!plan ""', shapes.PlanCreate, "says nothing"),
+    "forge-empty": ('!forge " "', shapes.ForgeCreate, "says nothing"),
+    "forge-status-more": ("!forge status now", shapes.ForgeStatus, "more than it takes"),
+    "fix-nothing": ("!fix", shapes.Fix, "says nothing"),
+    "status-more": ("!status all", shapes.Status, "more than it takes"),
+    "resume-words": ("!resume it", shapes.Resume, "not the id of a run"),
+}
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=str)
+def test_a_misused_command_is_answered_with_its_usage(row: str) -> None:
+    text, kind, problem = REFUSED[row]
+    found = parse(text)
+    assert isinstance(found, Misused)
+    assert found.usage == shapes.usage(kind)
+    assert problem in found.problem
+
+
+def test_who_meant_a_description_is_told_how_to_write_it() -> None:
+    found = parse("!plan run the tests on every push")
+    assert isinstance(found, Misused)
+    assert found.hint.endswith('`!plan "..."`')
+
+
+def test_the_reserved_words_are_those_of_the_document_and_three_of_ours() -> None:
+    documented = "list show approve close cancel help phases run run-one run-phase skip skip-to audit"
+    assert set(grammar.PLAN) == {*documented.split(), "retry", "land", "diff"}
+    assert set(grammar.FORGE) == {"status", "cancel", "help", "audit"}
+
+
+def test_a_text_that_is_far_too_long_is_refused_and_not_cut() -> None:
+    assert isinstance(parse("!plan " + "x" * grammar.LONGEST), Misused)
+    assert isinstance(parse("x" * grammar.LONGEST * 2), NoCommand)
+
+
+@pytest.mark.parametrize("text", ["17", "plan-17", "plan-017", "PLAN-017", "plan\u201317"])
+def test_digits_with_or_without_plan_look_like_a_plan(text: str) -> None:
+    assert looks_like_a_plan(text)
+
+
+@pytest.mark.parametrize("text", ["", "plan-", "plan-0", "17 bugs", "ws-17", "plan-x", "1" * 12])
+def test_anything_else_does_not(text: str) -> None:
+    assert not looks_like_a_plan(text)
+
+
+def test_every_command_stands_in_the_table_once() -> None:
+    kinds = [row.command for row in shapes.TABLE]
+    assert len(kinds) == len(set(kinds))
+    assert set(kinds) == set(Command.__args__)
+
+
+PIECES = ["17", "plan-017", "ws-1", "phase-2", "--regenerate", "—keep-done", "--", "—", '"', "“", "”", "Add"]
+PIECES += ["a cache", "\n", "\u00a0", "0", "run-3", "x" * 60]
+pieces = st.sampled_from([*grammar.PLAN, *grammar.FORGE, *grammar.STATUSES, *PIECES])
+typed = st.builds(
+    lambda word, rest, gap: f"!{word} {gap.join(rest)}",
+    st.sampled_from([*grammar.WORDS, "PLAN", "Forge", "forging"]),
+    st.lists(pieces | st.text(max_size=6), max_size=6),
+    st.sampled_from([" ", "", "  ", "\n"]),
+)
+
+
+@given(st.text() | typed)
+@example("!plan \x85list")
+@example('!plan "" "')
+@example("!forge ²")
+@example("!plan \x1c17")
+def test_nothing_that_can_be_typed_breaks_it_and_a_command_written_down_is_the_same_command(
+    text: str,
+) -> None:
+    found = parse(text)
+    assert parse(text) == found
+    if not isinstance(found, NoCommand | Misused):
+        assert parse(written(found)) == found
+        assert msgspec.json.decode(msgspec.json.encode(found), type=Command) == found
