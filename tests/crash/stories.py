@@ -21,7 +21,7 @@ from crash.boundaries import CRASH, STEPS, Cut, cuts
 from crash.records import Record, differences, record
 from planforge.app.project import Project
 from planforge.errors import InvalidInput, RefusedByGate
-from planforge.kernel.events import Recorded, RunEnded, RunStarted
+from planforge.kernel.events import PatchApplied, Recorded, RunEnded, RunStarted
 from programs import environment
 from repositories import commit, repository
 from texts import BLOCKED, CHECK, CLEAN, PLAN, SETTINGS, Scene, says, writes
@@ -35,6 +35,8 @@ LISTENED_TO = standby.Standby(
 )
 
 PATIENCE = 120.0
+TELLINGS = 3
+"""How often a story is told that comes out in another order."""
 REFUSED = (InvalidInput.exit_code, RefusedByGate.exit_code)
 
 
@@ -98,6 +100,7 @@ class Stage:
             steps = {name: int(count) for name, count in counted}
             self.cuts += cuts(number, self.events()[before:], steps)
             self.whole.append(record(self.root))
+        self._landed = _landed(self.events())
 
     def _prepare(self, act: Act) -> None:
         if act.scenes:
@@ -128,7 +131,21 @@ class Stage:
         """
         In what the story differs if it is cut there and taken up again: after the act that was cut, and if
         that is wanted after each that follows.
+
+        Of two phases at once either may land first, and the other one is then moved: with a crash or without,
+        that is another story. One in which they came the other way round is told again.
         """
+        for _ in range(TELLINGS):
+            found = self._cut(cut, to_the_end)
+            if not found or self._is_in_order():
+                break
+        return found
+
+    def _is_in_order(self) -> bool:
+        landed = _landed(self.events())
+        return landed == self._landed[: len(landed)]
+
+    def _cut(self, cut: Cut, to_the_end: bool) -> list[str]:
         self.restore(cut.act)
         act = self.story.acts[cut.act]
         before = len(self.events())
@@ -159,6 +176,11 @@ class Stage:
             if isinstance(event, RunEnded):
                 return Ran(event.exit_code, event.reason)  # all was done: nothing is left to resume
         return self.command("resume")
+
+
+def _landed(events: list[Recorded]) -> list[str]:
+    """Which phases landed, in order."""
+    return [item.event.step for item in events if isinstance(item.event, PatchApplied)]
 
 
 THREE = PLAN.replace(

@@ -16,7 +16,7 @@ from crash.stories import FORGE_AND_RUN, Stage
 LAND = len(FORGE_AND_RUN.acts) - 1
 SHORT = (1, LAND)
 """The acts that are cut everywhere: an approval, which is no run, and a landing, which is one."""
-SPREAD = 12
+SPREAD = 8
 """Into how many cuts of the others."""
 
 
