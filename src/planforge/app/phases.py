@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.app import plans, runs
+from planforge.app import approvals, plans, runs
 from planforge.documents import phases as documents
 from planforge.documents.phases import Phase, PhaseKind, signature
 from planforge.documents.plan import content_hash, declared_parallel, parse_plan_id
@@ -27,7 +27,7 @@ from planforge.kernel.objects import address, write_atomically
 from planforge.rules import selection
 from planforge.rules.badges import Badge
 from planforge.rules.selection import MET, Candidate, Signed
-from planforge.workflows.phase import planned
+from planforge.workflows.phase import GATE, planned
 from planforge.workspace import landing, merging
 
 if TYPE_CHECKING:
@@ -123,10 +123,18 @@ def generate(
     keep_done: bool = False,
     actor: str = "",
 ) -> PhasesView:
-    """Make the phases anew from the plan as it is now; what is kept is done or skipped already."""
+    """
+    Make the phases anew from the plan as it is now; what is kept is done or skipped already.
+
+    They are side by side, or not, as they were before, unless somebody says otherwise.
+    """
     plan = plans.row(project, name)
     text = plans.text(project, plan)
     _require_open(plan)
+    before = newest(project, plan.plan)
+    if parallel is None and before is not None:
+        said = declared_parallel(text)
+        parallel = before.parallel if said is None else said
 
     def decide() -> list[Write]:
         require_idle(project, plan.plan)
@@ -212,6 +220,7 @@ def view(project: Project, name: str) -> PhasesView:
     made, content = _newest(project, plan.plan), content_hash(text)
     if made is None:
         found, side_by_side = cut(project, text, None)
+        shown = tuple(_view(phase, None) for phase in found)
         return PhasesView(
             plan=plan.plan,
             path="",
@@ -219,36 +228,40 @@ def view(project: Project, name: str) -> PhasesView:
             stale=False,
             parallel=side_by_side,
             badge=Badge.PENDING,
-            phases=tuple(_view(phase, None) for phase in found),
-            next=(f"planforge plan phases {plan.plan} --regenerate",),
+            phases=shown,
+            next=tuple(_next(project, plan, shown, content)),
         )
     shown = _phases(project, plan, made.event)
-    outdated = made.event.content != content
     return PhasesView(
         plan=plan.plan,
         path=_file(project, plan).relative_to(project.root).as_posix(),
         content=made.event.content,
-        stale=outdated,
+        stale=made.event.content != content,
         parallel=made.event.parallel,
         badge=plans.badge_of(plans.steps(project, plan.plan)),
         phases=shown,
         edited=_edited(project, plan),
-        next=tuple(_next(plan, shown, outdated)),
+        next=tuple(_again(plan) if made.event.content != content else _next(project, plan, shown, content)),
     )
 
 
-def _next(plan: PlanRow, shown: Sequence[PhaseView], outdated: bool) -> list[str]:
-    if outdated:
-        again = REGENERATE.format(plan=plan.plan)
-        return [f"{again} --keep-done", again]
+def _again(plan: PlanRow) -> list[str]:
+    again = REGENERATE.format(plan=plan.plan)
+    return [f"{again} --keep-done", again]
+
+
+def _next(project: Project, plan: PlanRow, shown: Sequence[PhaseView], content: str) -> list[str]:
     if all(phase.status in MET for phase in shown) and plan.status == "DONE":
-        return [f"planforge plan land {plan.plan}"]
+        return ["planforge land"]
+    if plan.status in ("CLOSED", "CANCELLED", "DONE"):
+        return []
+    if approvals.holding(project, plan.plan, GATE, content) is None:
+        return [f"planforge plan approve {plan.plan}"]
     failed = [phase.id for phase in shown if phase.status == "failed"]
     if failed and plan.status == "IMPLEMENTING":
-        return [f"planforge plan {verb} {plan.plan} {failed[0]}" for verb in ("retry", "skip")]
-    if plan.status in ("APPROVED", "IMPLEMENTING"):
-        return [f"planforge plan run {plan.plan}"]
-    return [f"planforge plan approve {plan.plan}"]
+        retry = f"planforge plan retry {plan.plan} {failed[0]}"
+        return [retry, f"planforge plan skip {plan.plan} {failed[0]} --reason TEXT"]
+    return [f"planforge plan run {plan.plan}"]
 
 
 def _phases(project: Project, plan: PlanRow, made: PhasesGenerated) -> tuple[PhaseView, ...]:

@@ -199,6 +199,10 @@ class _Teller:
         self.document.landed_commit = event.commit
 
     @take.register
+    def _(self, event: events.PlanPaused) -> None:
+        self.document.landed_commit = event.commit
+
+    @take.register
     def _(self, event: events.StepStarted) -> None:
         step = self._steps[event.step]
         step.status = "in-progress"

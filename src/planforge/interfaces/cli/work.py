@@ -104,11 +104,18 @@ def drive(project: Project, run: str, *, as_json: bool) -> int:
     with shown() as screen:
         ended = runs.drive(project, run, screen, screen)
     document = report.of_run(project, run)
-    show(document, lambda: summary(document), as_json=as_json)
+    show(document, lambda: summary(document, _following(project, document)), as_json=as_json)
     return ended.exit_code
 
 
-def summary(document: Document) -> str:
+def _following(project: Project, document: Document) -> tuple[str, ...]:
+    """What can be done about a plan whose run has stopped."""
+    from planforge.app import phases
+
+    return phases.view(project, document.plan).next if document.flow == "plan_run" else ()
+
+
+def summary(document: Document, following: tuple[str, ...] = ()) -> str:
     """How a run ended, in a few lines, with the next command."""
     mark = "✓" if document.status == "done" else "✗"
     lines = [f"{mark} {document.run} {document.status}: {document.reason}"]
@@ -123,8 +130,5 @@ def summary(document: Document) -> str:
         lines.append(f"next: planforge task show {document.plan}")
     elif document.branch:
         lines.append(f"branch: {document.branch} at {document.landed_commit[:12]}")
-        if document.status == "done":
-            lines.append("next: planforge land")
-        else:
-            lines.append(f"next: planforge plan show {document.plan}")
+        lines += [f"next: {command}" for command in following or (f"planforge plan show {document.plan}",)]
     return "\n".join(lines)
