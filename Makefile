@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow test-agents test-projects soak soak-tests crash check format bench docs lock clean
+.PHONY: help demo test slow tour tour-page test-agents test-projects soak soak-tests crash check format bench docs lock clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,12 @@ slow: .venv/ready ## Run all tests, and say which cost most in computing (SLOW=t
 
 test-agents: .venv/ready ## Drive the real claude, codex, gemini, … against a scripted model server (AGENTS="--help" for more)
 	$(BIN)/python tools/real_agents.py $(AGENTS)
+
+tour: .venv/ready ## Take the tour in three real projects, and compare what is seen with the pages in docs/
+	$(BIN)/python tools/take_tour.py
+
+tour-page: .venv/ready ## Take the tour and write its pages anew
+	$(BIN)/python tools/take_tour.py --write
 
 test-projects: .venv/ready ## Gather evidence on real projects from the package indexes, and compare with their runners
 	$(BIN)/python tools/real_projects.py

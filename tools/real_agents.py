@@ -35,6 +35,9 @@ PROGRAMS = "PLANFORGE_REAL_AGENTS"
 MISSING = "PLANFORGE_REAL_AGENTS_MISSING"
 """Why each of the others is not there, as JSON."""
 
+PROJECTS = "PLANFORGE_TOUR"
+"""The directory in which they find the projects of the tour."""
+
 INSTALL_SECONDS = 600
 VERSION_SECONDS = 60
 """A first start reads hundreds of megabytes from the disk."""
@@ -239,10 +242,20 @@ def tested(programs: Path, missing: Mapping[str, str], extra: Sequence[str]) -> 
         *(extra or [str(TESTS)]),
     ]
     environment = os.environ | {PROGRAMS: str(programs), MISSING: json.dumps(missing)}
+    environment |= {PROJECTS: projects()}  # fetched before the network is taken away
     began = time.monotonic()
     code = subprocess.run([*alone(), *argv], cwd=HERE.parent, env=environment, check=False).returncode
     say(f"took {time.monotonic() - began:.0f} s")
     return code
+
+
+def projects() -> str:
+    """Where the projects of the tour are, each with what its tests need."""
+    argv = [sys.executable, str(HERE / "take_tour.py"), "--only-fetch"]
+    done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)  # it has said why
+    return done.stdout.strip()
 
 
 def alone() -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from planforge.app import approvals, phases, plans, report, statuses, work
+from planforge.app.overview import overview
 from planforge.app.project import Project
 from planforge.app.replays import replayed
 from planforge.errors import InvalidInput, PhasesStale, RefusedByGate
@@ -113,9 +114,14 @@ def test_a_phase_that_fails_stops_the_plan_and_the_same_yes_holds_for_going_on(t
     assert (texts.status, texts.in_file) == ("IMPLEMENTING", "IMPLEMENTING")
     view = phases.view(texts.project, "1")
     assert view.badge == "failed"
-    assert view.next == ("planforge plan retry plan-001 phase-2", "planforge plan skip plan-001 phase-2")
+    assert view.next == (
+        "planforge plan retry plan-001 phase-2",
+        "planforge plan skip plan-001 phase-2 --reason TEXT",
+    )
+    assert overview(texts.project).next == view.next
     play(texts.at, scenes())
     assert texts.retry() == 0
+    assert overview(texts.project).next == ("planforge plan run plan-001",)
     assert texts.statuses == ["done", "done", "pending", "pending"]
     assert texts.run() == 0
     assert texts.status == "DONE"
@@ -258,6 +264,7 @@ def test_a_plan_edited_between_two_runs_is_blocked_with_the_remedy(texts: Texts)
     with pytest.raises(PhasesStale) as refused:
         texts.run()
     remedy = "planforge plan phases plan-001 --regenerate"
+    assert overview(texts.project).next == (f"{remedy} --keep-done", remedy)
     assert f"`{remedy}`" in (refused.value.hint or "")
     assert f"`{remedy} --keep-done`" in (refused.value.hint or "")
     with pytest.raises(PhasesStale):
@@ -275,7 +282,9 @@ def test_keep_done_keeps_what_says_the_same_up_to_what_was_edited(texts: Texts) 
     assert [phase.status for phase in view.phases] == ["done", "pending", "pending", "pending"]
     with pytest.raises(RefusedByGate, match="not approved as it is now"):
         texts.run()
+    assert overview(texts.project).next == view.next == ("planforge plan approve plan-001",)
     texts.approve()
+    assert overview(texts.project).next == ("planforge plan run plan-001",)
     play(
         texts.at,
         (
@@ -301,6 +310,16 @@ def test_a_phase_that_moved_is_kept_under_its_new_name(texts: Texts) -> None:
     made = texts.recorded(events.PhasesGenerated)[-1]
     assert isinstance(made, events.PhasesGenerated)
     assert [(step.step, step.was) for step in made.kept] == [("phase-3", "phase-2")]
+
+
+def test_phases_that_are_made_anew_are_side_by_side_if_they_were_unless_somebody_says_otherwise(
+    texts: Texts,
+) -> None:
+    assert phases.view(texts.project, "1").next == ("planforge plan run plan-001",)
+    assert phases.generate(texts.project, "1", parallel=True, actor="Ada").parallel
+    assert phases.generate(texts.project, "1", actor="Ada").parallel
+    assert not phases.generate(texts.project, "1", parallel=False, actor="Ada").parallel
+    assert not phases.generate(texts.project, "1", actor="Ada").parallel
 
 
 def test_without_keep_done_all_is_to_be_done_again_and_the_commits_stay(texts: Texts) -> None:

@@ -25,6 +25,9 @@ FIX = "fix-"
 SHOWN_RUNS = 10
 """How many ended runs the screen shows; the unfinished ones are all there."""
 
+LANDINGS = ("land", "update_checkout")
+"""The flows that land plans beside a branch, and that bring them into its checkout."""
+
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
     """What something has cost so far; None is unknown, not nothing."""
@@ -304,8 +307,12 @@ def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...])
             commands += [f"planforge plan show {plan.plan}", f"planforge plan approve {plan.plan}"]
         elif plan.status == "APPROVED":
             commands.append(f"planforge plan run {plan.plan}")
+        elif plan.status == "IMPLEMENTING":
+            commands += _going_on(project, plan.plan)
         elif plan.status == "DONE" and plan.plan in unlanded and "planforge land" not in commands:
             commands.append("planforge land")
+    if _has_landed(every) and _is_ahead(project):
+        commands.append("planforge land --update-checkout")
     stuck = [task for task in tasks.rows(project) if task.stuck and task.task not in busy]
     commands += [f"planforge task show {task.task}" for task in stuck]
     return commands or ['planforge forge "what you want"']
@@ -317,3 +324,27 @@ def _next_of_fix(item: PlanStatus) -> str:
     if item.plan.status != "IMPLEMENTING" and all(step.status == "done" for step in item.steps):
         return f"planforge fix --accept {fix} --reason TEXT"
     return f"planforge fix --again {fix}"
+
+
+def _has_landed(every: list[RunRow]) -> bool:
+    """Whether something was landed and nothing was brought into the checkout since."""
+    done = [run.flow for run in every if run.status == "done" and run.flow in LANDINGS]
+    return done[-1:] == [LANDINGS[0]]
+
+
+def _is_ahead(project: Project) -> bool:
+    """Whether what has landed lies beside the person's branch; it takes a look into git."""
+    from planforge.app import landing
+    from planforge.errors import PlanforgeError
+
+    try:
+        return landing.is_ahead(project)
+    except PlanforgeError:  # no branch is checked out
+        return False
+
+
+def _going_on(project: Project, plan: str) -> tuple[str, ...]:
+    """How to go on with a plan that has stopped."""
+    from planforge.app import phases  # not for every look: a plan that is not stopped needs none of it
+
+    return phases.view(project, plan).next

@@ -29,7 +29,6 @@ from planforge.workflows.phase import GATE, planned
 from planforge.workspace import landing, merging
 
 if TYPE_CHECKING:
-
     from planforge.app.plans import PlanRow, StepRow
     from planforge.app.project import Project
     from planforge.kernel.events import KeptStep
@@ -80,10 +79,18 @@ def generate(
     keep_done: bool = False,
     actor: str = "",
 ) -> PhasesView:
-    """Make the phases anew from the plan as it is now; what is kept is done or skipped already."""
+    """
+    Make the phases anew from the plan as it is now; what is kept is done or skipped already.
+
+    They are side by side, or not, as they were before, unless somebody says otherwise.
+    """
     plan = plans.row(project, name)
     text = plans.text(project, plan)
     _require_open(plan)
+    before = phase_views.newest(project, plan.plan)
+    if parallel is None and before is not None:
+        said = declared_parallel(text)
+        parallel = before.parallel if said is None else said
 
     def decide() -> list[Write]:
         runs.require_free(project, plan.plan)
@@ -173,6 +180,7 @@ def view(project: Project, name: str) -> PhasesView:
     made, content = phase_views.made_last(project, plan.plan), content_hash(text)
     if made is None:
         found, side_by_side = cut(project, text, None)
+        shown = tuple(phase_views.view(phase, None) for phase in found)
         return PhasesView(
             plan=plan.plan,
             path="",
@@ -180,40 +188,39 @@ def view(project: Project, name: str) -> PhasesView:
             stale=False,
             parallel=side_by_side,
             badge=Badge.PENDING,
-            phases=tuple(phase_views.view(phase, None) for phase in found),
-            next=(f"planforge plan phases {plan.plan} --regenerate",),
+            phases=shown,
+            next=tuple(_next(project, plan, shown, content)),
         )
     shown = phase_views.shown(project, plan, made.event)
-    outdated = made.event.content != content
     return PhasesView(
         plan=plan.plan,
         path=plans.phases_path(plan),
         content=made.event.content,
-        stale=outdated,
+        stale=made.event.content != content,
         parallel=made.event.parallel,
         badge=plans.badge_of(plans.steps(project, plan.plan)),
         phases=shown,
         edited=phase_file.edited(project, plan),
-        next=tuple(_next(plan, shown, outdated=outdated, approved=_approved(project, plan.plan, content))),
+        next=tuple(_again(plan) if made.event.content != content else _next(project, plan, shown, content)),
     )
 
 
-def _approved(project: Project, plan: str, content: str) -> bool:
-    """Whether a run may begin with the plan as it is now."""
-    return approvals.holding(project, plan, GATE, content) is not None
+def _again(plan: PlanRow) -> list[str]:
+    again = REGENERATE.format(plan=plan.plan)
+    return [f"{again} --keep-done", again]
 
 
-def _next(plan: PlanRow, shown: Sequence[PhaseView], *, outdated: bool, approved: bool) -> list[str]:
-    if outdated:
-        again = REGENERATE.format(plan=plan.plan)
-        return [f"{again} --keep-done", again]
+def _next(project: Project, plan: PlanRow, shown: Sequence[PhaseView], content: str) -> list[str]:
     if all(phase.status in MET for phase in shown) and plan.status == "DONE":
         return [f"planforge plan land {plan.plan}"]
-    if not approved:
+    if plan.status in ("CLOSED", "CANCELLED", "DONE"):
+        return []
+    if approvals.holding(project, plan.plan, GATE, content) is None:
         return [f"planforge plan approve {plan.plan}"]
     failed = [phase.id for phase in shown if phase.status == "failed"]
-    if failed:
-        return [f"planforge plan {verb} {plan.plan} {failed[0]}" for verb in ("retry", "skip")]
+    if failed and plan.status == "IMPLEMENTING":
+        retry = f"planforge plan retry {plan.plan} {failed[0]}"
+        return [retry, f"planforge plan skip {plan.plan} {failed[0]} --reason TEXT"]
     return [f"planforge plan run {plan.plan}"]
 
 

@@ -97,7 +97,8 @@ def diff(project: Project, name: str, before: str = "", after: str = "") -> Plan
     if first > last:
         raise InvalidInput(f"round {before} comes after round {after}", "name the earlier one first")
     texts = [_text(project, plan, each) for each in (known[first], known[last])]
-    labels = [f"{plan.plan} round {known[at].round}" for at in (first, last)]
+    names = [known[at].round for at in (first, last)]
+    labels = [f"{plan.plan} {'as it is now' if name == ON_DISK else f'round {name}'}" for name in names]
     lines = difflib.unified_diff(texts[0], texts[1], labels[0], labels[1], lineterm="")
     reasons = [finding for each in known[first:last] for finding in each.findings]
     return PlanDiff(

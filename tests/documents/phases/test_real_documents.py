@@ -19,7 +19,8 @@ from planforge.documents.phases import decompose, file_path, read_phases, render
 from planforge.documents.plan import plan_id, structural_findings
 from planforge.kernel import paths
 
-ENOUGH, AT_MOST, OF_ONE_KIND = 200, 300, 150
+ENOUGH, OTHERS, OF_ONE_KIND = 200, 231, 150
+"""Besides the others all of our own: however many those are, they take nobody's place."""
 LARGEST = 60_000
 ENDINGS = (".md", ".markdown", ".rst", ".md.gz", ".markdown.gz", ".rst.gz")
 STEMS = ("readme", "news", "changelog", "changes", "history", "contributing", "todo")
@@ -78,7 +79,7 @@ def documents() -> tuple[dict[str, str], Counter[str]]:
                 known.add(mark)
                 found[str(path)] = text
                 counts[kind] += 1
-    return dict(list(found.items())[:AT_MOST]), counts
+    return dict(list(found.items())[: OTHERS + counts["ours"]]), counts
 
 
 def hold(whole: str, path: str) -> int:

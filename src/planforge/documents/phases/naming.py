@@ -15,7 +15,7 @@ import unicodedata
 EXTENSION = re.compile(
     r"bash|c|cc|cfg|cjs|conf|cpp|cs|css|csv|dart|dockerignore|editorconfig|env|ex|exs|example|gitattributes|"
     r"gitignore|go|gql|gradle|graphql|h|hpp|htm|html|ini|ipynb|java|jinja|js|json|jsonc|jsonl|jsx|kt|kts|less|"
-    r"lock|lua|md|mdx|mjs|mk|mod|npmrc|php|pl|prisma|properties|proto|ps1|py|pyi|rb|rs|rst|sass|scala|scss|sh|"
+    r"lock|lua|markdown|md|mdx|mjs|mk|mod|npmrc|php|pl|prisma|properties|proto|ps1|py|pyi|rb|rs|rst|sass|scala|scss|sh|"
     r"sql|sum|svelte|svg|swift|tf|tmpl|toml|ts|tsx|txt|vue|xml|ya?ml|zig|zsh",
     re.IGNORECASE,
 )

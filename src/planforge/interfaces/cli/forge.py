@@ -127,7 +127,7 @@ def _implemented(project: Project, run: str, person: str, *, as_json: bool) -> i
     """Forge, and carry out what came of it unless something is in the way; one message at the end."""
     from planforge.app import forges
     from planforge.errors import RefusedByGate
-    from planforge.interfaces.cli.work import driven, summary
+    from planforge.interfaces.cli.work import driven, following, summary
 
     forged, code = driven(project, run)
     made = forges.implement(project, run, actor=person)
@@ -141,7 +141,11 @@ def _implemented(project: Project, run: str, person: str, *, as_json: bool) -> i
         code = RefusedByGate.exit_code
     last = ran or forged
     document = {"schema_version": 1, "forge": forged, "implement": made, "run": ran}
-    show(document, lambda: "\n".join([*_without_next(summary(last), made), *_refused(made)]), as_json=as_json)
+    show(
+        document,
+        lambda: "\n".join([*_without_next(summary(last, following(project, last)), made), *_refused(made)]),
+        as_json=as_json,
+    )
     return code
 
 

@@ -61,13 +61,14 @@ def text_of(view: PhasesView) -> str:
             phase.kind,
             phase.status,
             phase.commit[:12],
-            f"after {', '.join(phase.depends_on)}" if phase.depends_on else "",
             phase.title,
-            first_line(phase.reason, 80),
+            f"after {', '.join(phase.depends_on)}" if phase.depends_on else "",
         )
         for phase in view.phases
     ]
-    return "\n".join([head, table(rows), *(f"next: {command}" for command in view.next)])
+    failed = [phase for phase in view.phases if phase.status == "failed"]
+    why = [f"✗ {phase.id}: {first_line(phase.reason, 160)}" for phase in failed]
+    return "\n".join([head, table(rows), *why, *(f"next: {command}" for command in view.next)])
 
 
 def _warn(view: PhasesView) -> None:

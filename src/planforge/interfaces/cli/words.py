@@ -135,7 +135,9 @@ def _(event: events.PhasesGenerated) -> str:
 
 @said.register(events.PlanPaused)
 def _(event: events.PlanPaused) -> str:
-    return f"stopped: {event.reason}; {len(event.left)} phases left; {event.branch} is at {event.commit[:12]}"
+    more = f"; {len(event.left)} phase{'' if len(event.left) == 1 else 's'} left"
+    left = "" if event.reason.endswith(more) else more
+    return f"stopped: {event.reason}{left}; {event.branch} is at {event.commit[:12]}"
 
 
 @said.register(events.StepRetried)
@@ -189,7 +191,8 @@ def _(event: events.StepStarted) -> str:
 def _(event: events.PatchProposed) -> str:
     confined = f" ({event.sandbox})" if event.sandbox else ""
     claim = first_line(event.claim)
-    return f"agent {event.agent}{confined} changed {len(event.files)} files and says: “{claim}”"
+    files = f"{len(event.files)} file{'' if len(event.files) == 1 else 's'}"
+    return f"agent {event.agent}{confined} changed {files} and says: “{claim}”"
 
 
 @said.register(events.AttemptInspected)

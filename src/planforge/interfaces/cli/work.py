@@ -83,7 +83,7 @@ def cancel(run: str, reason: str, as_json: bool) -> None:
 def drive(project: Project, run: str, *, as_json: bool) -> int:
     """Drive a run in the foreground, show how it goes and how it ended."""
     document, code = driven(project, run)
-    show(document, lambda: summary(document), as_json=as_json)
+    show(document, lambda: summary(document, following(project, document)), as_json=as_json)
     return code
 
 
@@ -101,7 +101,14 @@ def driven(project: Project, run: str) -> tuple[Document, int]:
     return report.of_run(project, run), ended.exit_code
 
 
-def summary(document: Document) -> str:
+def following(project: Project, document: Document) -> tuple[str, ...]:
+    """What can be done about a plan whose run has stopped."""
+    from planforge.app import phases
+
+    return phases.view(project, document.plan).next if document.flow == "plan_run" else ()
+
+
+def summary(document: Document, commands: tuple[str, ...] = ()) -> str:
     """How a run ended, in a few lines, with the next command."""
     mark = "✓" if document.status == "done" else "✗"
     lines = [f"{mark} {document.run} {document.status}: {document.reason}"]
@@ -122,13 +129,8 @@ def summary(document: Document) -> str:
         lines.append(f"next: planforge task show {document.plan}")
     elif document.branch:
         lines.append(f"branch: {document.branch} at {document.landed_commit[:12]}")
-        if document.left:
-            lines.append(f"left: {', '.join(document.left)}")
-            lines.append(f"next: planforge plan phases {document.plan}")
-        elif document.status == "done":
-            lines.append("next: planforge land")
-        else:
-            lines.append(f"next: planforge plan show {document.plan}")
+        lines += [f"left: {', '.join(document.left)}"] if document.left else []
+        lines += [f"next: {command}" for command in commands or (f"planforge plan show {document.plan}",)]
     return "\n".join(lines)
 
 
