@@ -186,7 +186,7 @@ def _waiting(
     busy = {run.subject for run in every if run.unfinished}
     unlanded = {plan for (plan,) in project.ledger.query("SELECT plan FROM unlanded")}
     for item in listed:
-        if item.plan.plan not in busy and (command := _command(item, unlanded)):
+        if item.plan.plan not in busy and (command := _command(project, item, unlanded)):
             found.append(
                 Waiting(
                     what="plan",
@@ -240,7 +240,7 @@ def _of_run(run: RunRow) -> Waiting:
     )
 
 
-def _command(item: PlanStatus, unlanded: set[str]) -> str:
+def _command(project: Project, item: PlanStatus, unlanded: set[str]) -> str:
     """What to type about a plan that nobody is at; empty if it waits for nobody."""
     plan = item.plan
     if plan.plan.startswith(FIX) and plan.status in ("REVIEW", "APPROVED", "IMPLEMENTING"):
@@ -249,10 +249,11 @@ def _command(item: PlanStatus, unlanded: set[str]) -> str:
         return f"planforge forge {plan.plan}"
     if plan.status == "DONE":
         return "planforge land" if plan.plan in unlanded else ""
+    if plan.status == "IMPLEMENTING":
+        return _going_on(project, item)[0]
     return {
         "REVIEW": f"planforge plan show {plan.plan}",
         "APPROVED": f"planforge plan run {plan.plan}",
-        "IMPLEMENTING": f"planforge plan run {plan.plan}",
         "AUDITING": f"planforge plan run {plan.plan}",
     }.get(plan.status, "")
 
@@ -308,7 +309,7 @@ def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...])
         elif plan.status == "APPROVED":
             commands.append(f"planforge plan run {plan.plan}")
         elif plan.status == "IMPLEMENTING":
-            commands += _going_on(project, plan.plan)
+            commands += _going_on(project, item)
         elif plan.status == "DONE" and plan.plan in unlanded and "planforge land" not in commands:
             commands.append("planforge land")
     if _has_landed(every) and _is_ahead(project):
@@ -343,8 +344,24 @@ def _is_ahead(project: Project) -> bool:
         return False
 
 
-def _going_on(project: Project, plan: str) -> tuple[str, ...]:
-    """How to go on with a plan that has stopped."""
-    from planforge.app import phases  # not for every look: a plan that is not stopped needs none of it
+def _going_on(project: Project, item: PlanStatus) -> list[str]:
+    """How to go on with a plan that has stopped, as `plan phases` says it, without all that it loads."""
+    from planforge.documents.plan import content_hash
+    from planforge.errors import PlanforgeError
 
-    return phases.view(project, plan).next
+    plan = item.plan
+    try:
+        content = content_hash(plans.text(project, plan))
+    except (PlanforgeError, UnicodeDecodeError):
+        return [f"planforge plan show {plan.plan}"]
+    query = "SELECT content FROM revisions WHERE plan = ? ORDER BY revision DESC LIMIT 1"
+    if any(made not in ("", content) for (made,) in project.ledger.query(query, plan.plan)):
+        again = f"planforge plan phases {plan.plan} --regenerate"
+        return [f"{again} --keep-done", again]
+    if content != plan.content:  # which is what was approved last
+        return [f"planforge plan approve {plan.plan}"]
+    failed = next((step.step for step in item.steps if step.status == "failed"), "")
+    if failed:
+        retry = f"planforge plan retry {plan.plan} {failed}"
+        return [retry, f"planforge plan skip {plan.plan} {failed} --reason TEXT"]
+    return [f"planforge plan run {plan.plan}"]
