@@ -52,7 +52,7 @@ def test_a_task_is_as_its_plan_is(project: Project) -> None:
 @pytest.mark.parametrize(("event", "reason"), [("close", "Plan closed"), ("cancel", "Plan cancelled")])
 def test_what_a_person_ends_is_closed_and_says_so(project: Project, event: str, reason: str) -> None:
     after(project, APPROVED)
-    statuses.move(project, "ws-001", event, actor="Ada", reason="enough")
+    statuses.move(project, "ws-001", event, actor="Ada", reason="enough", override=event == "close")
     (task,) = backing.rows(project)
     assert (task.status, task.close_reason) == ("closed", reason)
     assert task.closed_at

@@ -265,7 +265,7 @@ def test_what_is_no_fix_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="say what is to be changed"):
         fixes.begin(project, "  ", actor=ADA)
     run = fixes.begin(project, REQUEST, actor=ADA)
-    with pytest.raises(RefusedByGate, match=f"being worked on by `{run}`"):
+    with pytest.raises(RefusedByGate, match=f"has an unfinished run, `{run}`"):
         fixes.again(project, "fix-001", actor=ADA)
     with pytest.raises(NotFound, match="`fix-001` has no plan file"):
         plans.view(project, "fix-001")

