@@ -314,8 +314,9 @@ def judge(run: str, result: Result) -> Ended:
         case ForgeResult(clean=clean, reason=reason, content=content):
             exit_code = 0 if clean else NeedsPerson.exit_code if content else 1
             return Ended(run=run, succeeded=clean, reason=reason, exit_code=exit_code)
-        case PlanRunResult(done=done, reason=reason, voided=voided):
-            exit_code = 0 if done else RefusedByGate.exit_code if voided else 1
+        case PlanRunResult(done=done, reason=reason, voided=voided, person=person):
+            exit_code = RefusedByGate.exit_code if voided else NeedsPerson.exit_code if person else 1
+            exit_code = 0 if done else exit_code
             return Ended(run=run, succeeded=done, reason=reason, exit_code=exit_code)
         case FixResult(done=done, reason=reason, large=large):
             exit_code = 0 if done else NeedsPerson.exit_code if large else 1

@@ -85,7 +85,8 @@ class _Auditing:
             await ReleaseLease(lease=self._lease, reason=reason)
 
     def _failed(self, reason: str) -> StepResult:
-        return StepResult(step=self._request.phase.id, done=False, tip=self._request.base, reason=reason)
+        step, base = self._request.phase.id, self._request.base
+        return StepResult(step=step, done=False, tip=base, reason=reason, person=True)
 
     async def _ended(self, decision: Decision) -> StepResult:
         """How the step ends; what was mended lands if the audit has passed it."""

@@ -66,6 +66,8 @@ class PlanRunResult(msgspec.Struct, frozen=True, kw_only=True):
     """It stopped because the approval no longer holds."""
     left: int = 0
     """How many phases are still to be done."""
+    person: bool = False
+    """A person has to look at what an audit says."""
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):

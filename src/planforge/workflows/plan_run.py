@@ -246,6 +246,7 @@ class _Run:
             reason=reason,
             voided=any(item.voided for item in stopped),
             left=len(left),
+            person=any(item.person for item in stopped),
         )
 
     def _reason(self, stopped: Sequence[StepResult], left: Sequence[str]) -> str:

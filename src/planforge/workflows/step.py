@@ -119,6 +119,8 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
     """The approval no longer holds."""
     waiting: bool = False
     """It was not begun, because something that it depends on is not done."""
+    person: bool = False
+    """A person has to look at it."""
     files: tuple[str, ...] = ()
     """What the change that landed touches."""
     changed_lines: int = 0
