@@ -60,7 +60,7 @@ def test_a_failed_phase_is_retried_and_each_screen_says_what_is_next(call: Comma
     play(at, scenes("wrong\n"))
     ran = call("plan", "run", "1")
     assert ran.code == 1
-    assert "left: phase-2, phase-3\nnext: planforge plan phases plan-001" in ran.out
+    assert "left: phase-2, phase-3\nnext: planforge plan retry plan-001 phase-2" in ran.out
     shown = call("plan", "phases", "1")
     assert "plan-001  failed" in shown.out
     assert "next: planforge plan retry plan-001 phase-2" in shown.out

@@ -163,8 +163,10 @@ def supersede(
 
 
 def _kept(kept: Collection[str] | Mapping[str, Kept]) -> Mapping[str, Kept]:
-    """Names alone are steps that are done and are called what they were called."""
-    return kept if isinstance(kept, Mapping) else {name: Kept("done", name) for name in kept}
+    """Names alone are steps that are done and are called what they were called; nothing else can be kept."""
+    if isinstance(kept, Mapping):
+        return {name: step for name, step in kept.items() if step.status in MET}
+    return {name: Kept("done", name) for name in kept}
 
 
 def begin_again(
