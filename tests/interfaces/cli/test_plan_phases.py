@@ -70,7 +70,7 @@ def test_a_failed_phase_is_retried_and_each_screen_says_what_is_next(call: Comma
     assert call("plan", "retry", "1").code == 0
     done = call("plan", "run", "1")
     assert done.code == 0
-    assert "next: planforge land" in done.out
+    assert "next: planforge plan land plan-001" in done.out
     assert call("plan", "show", "1", "--json").document["badge"] == "verified"
 
 
