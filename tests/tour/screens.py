@@ -6,7 +6,8 @@ Everything is kept as it was printed, both streams in the order in which they ca
 - the project is `~/project`, and the files beside it are under `~`;
 - every hash is `0f1e2d3c4b5a`: commits have a date in them, so they differ each time;
 - dates, times of day, durations, scores (in which time counts), and how many events and objects there
-  are, are always the same;
+  are, are always the same; so is what it has cost, which each agent counts otherwise, and of the title beside
+  it only the beginning is there, for it has the room that the cost leaves;
 - the sandbox is bubblewrap, which most machines have; the agent is called rehearsal, whoever it
   is: that a real program was at work is looked up in the ledger;
 - signs of life (lines that begin with `…`) are left out: they depend on how long something took;
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HASH = "0f1e2d3c4b5a"
+COST = "18k tokens, money unknown"
 WIDTH = 118
 HEAD, TAIL = 30, 12
 """How many lines of a long screen are kept at its beginning and at its end."""
@@ -33,6 +35,8 @@ RULES = (
     (re.compile(r"\b\d+ events\b"), "100 events"),
     (re.compile(r"\b\d+ objects\b"), "10 objects"),
     (re.compile(r"\bscore \d+"), "score 900"),
+    (re.compile(r"^(  plan-\d+  [A-Z]+(?:  [a-z]+)?  .{16}).*?(  \d+/\d+)  .*$", re.M), rf"\1…\2  {COST}"),
+    (re.compile(r"^Cost  .*$", re.M), f"Cost  {COST}"),
     (re.compile(r"agent [\w-]+ \((?:bubblewrap|landlock|processes|none)\)"), "agent rehearsal (bubblewrap)"),
 )
 PHASE = re.compile(r"^\S (phase-\d+)\s")
