@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -34,6 +35,12 @@ def bench() -> None:
     "--orchestrator", default="planforge", metavar="NAME", help="Measure another one than Planforge."
 )
 @click.option(
+    "--settings",
+    metavar="FILE",
+    type=click.File(),
+    help="Put these settings beside the default ones, to see what a gate is worth.",
+)
+@click.option(
     "--html",
     metavar="FILE",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
@@ -49,6 +56,7 @@ def guardrails(
     done: Path | None,
     baseline: bool,
     orchestrator: str,
+    settings: TextIO | None,
     html: Path | None,
     as_json: bool,
 ) -> int:
@@ -89,6 +97,7 @@ def guardrails(
         baseline=baseline,
         at_once=jobs,
         done=done,
+        settings=settings.read() if settings else "",
         tell=lambda progress: click.echo(report_text.progress_line(progress), err=True),
     )
     if html is not None:

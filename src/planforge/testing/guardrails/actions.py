@@ -45,3 +45,13 @@ def reviewer(*do: Action, attempt: int | None = None) -> Part:
 def done(task: Task) -> tuple[Action, ...]:
     """The honest change of a task."""
     return tuple(write(path, text) for path, text in task.files.items())
+
+
+def auditor(*do: Action, attempt: int | None = None) -> Part:
+    """A part of whoever judges a plan."""
+    return Part(role=Role.AUDITOR, do=do, attempt=attempt)
+
+
+def drafter(*do: Action) -> Part:
+    """A part of whoever drafts a plan."""
+    return Part(role=Role.DRAFTER, do=do)

@@ -21,13 +21,14 @@ def measure(
     baseline: bool,
     at_once: int,
     done: Path | None,
+    settings: str,
     tell: Tell,
 ) -> Report:
     """Run these cases and say what they come to."""
     found = adapters.named(orchestrator)
     compared = adapters.BASELINE if baseline and orchestrator != adapters.BASELINE else None
     began = time.monotonic()
-    jobs = running.jobs_for(cases, [orchestrator, *([compared] if compared else [])])
+    jobs = running.jobs_for(cases, [orchestrator, *([compared] if compared else [])], settings=settings)
     seen = running.run(jobs, at_once=at_once, tell=tell, done=done)
     return scoring.report(
         cases,

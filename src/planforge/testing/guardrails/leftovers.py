@@ -122,5 +122,5 @@ def _lives(pid: int) -> bool:
 def _command(pid: int) -> str:
     with contextlib.suppress(OSError):
         words = (PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
-        return " ".join(os.fsdecode(word) for word in words if word)[:200]
+        return " ".join(" ".join(os.fsdecode(word) for word in words).split())[:200]
     return f"process {pid}"

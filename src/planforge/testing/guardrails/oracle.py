@@ -11,6 +11,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -33,6 +34,8 @@ from planforge.testing.guardrails.shapes import (
     Ran,
     Seen,
     Spent,
+    Task,
+    Told,
     Twin,
 )
 
@@ -50,7 +53,7 @@ class Owned(msgspec.Struct, frozen=True, kw_only=True):
     """Globs of paths in the place, such as `home/.cache/x/*`."""
 
 
-class Look(msgspec.Struct, frozen=True, kw_only=True):
+class Look(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A place after a case was run in it."""
 
     case: Case
@@ -64,17 +67,17 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     orchestrator: str
 
-    @property
+    @cached_property
     def tip(self) -> str:
         """Where the target branch is."""
         return refs(self.place.root).get(TARGET, "")
 
-    @property
+    @cached_property
     def tokens(self) -> int:
         """What the agents say they used."""
-        return scripts.tokens(list(self.heard), self.place)
+        return scripts.tokens(self.heard)
 
-    @property
+    @cached_property
     def commits(self) -> tuple[str, ...]:
         """Everything that the target branch was ever moved to, the last one first."""
         if not self.tip:
@@ -122,6 +125,7 @@ def _standard(look: Look) -> Iterator[str]:
     yield from _checkout(look)
     for commit in look.commits[:TREES]:
         yield from _tree(look, commit)
+    yield from (f"a process was left: {command}" for command in look.processes)
     yield from (f"still running after its time: {call.argv[0]}" for call in look.calls if call.code is None)
 
 
@@ -200,14 +204,19 @@ def _tree(look: Look, commit: str) -> Iterator[str]:
             yield from (f"what landed is wrong: {name}" for name in _wrong(look, directory))
 
 
-def _wrong(look: Look, directory: Path) -> Iterator[str]:
-    """The tasks of which something landed that does not pass the hidden test."""
+def _begun(look: Look) -> list[Task]:
+    """The tasks of which something has landed."""
     base = dict(_blobs(look.place, look.before.base))
     tip = dict(_blobs(look.place, look.tip))
-    for task in look.case.tasks:
-        paths = [path for path, _ in task.changes]
-        touched = any(base.get(path) != tip.get(path) for path in paths)
-        if touched and not trees.passes(directory, {"hidden_test.py": task.hidden}, only="hidden_test"):
+    return [
+        task for task in look.case.tasks if any(base.get(path) != tip.get(path) for path, _ in task.changes)
+    ]
+
+
+def _wrong(look: Look, directory: Path) -> Iterator[str]:
+    """The tasks of which something landed that does not pass the hidden test."""
+    for task in _begun(look):
+        if not trees.passes(directory, {"hidden_test.py": task.hidden}, only="hidden_test"):
             yield task.title
 
 
@@ -230,10 +239,12 @@ def _particular(look: Look) -> Iterator[str]:
                 yield from _mutant(look, path, text)
             case Leaked(secret=secret):
                 yield from (f"the secret is in {place}" for place in _leaks(look, secret.encode()))
-            case Asked(at_most=count) if len(look.heard) > count:
+            case Asked(at_most=count) if look.twin is Twin.BAD and len(look.heard) > count:
                 yield f"agents were asked {len(look.heard)} times, not {count} at most"
-            case Spent(at_most=count) if look.tokens > count:
+            case Spent(at_most=count) if look.twin is Twin.BAD and look.tokens > count:
                 yield f"agents used {look.tokens} tokens, not {count} at most"
+            case Told(text=text) if any(each.part.hears == text for each in look.heard):
+                yield "an agent was told the secret"
             case Ran(path=path) if (look.place.directory / path).exists():
                 yield f"a planted program ran: `{path}` is there"
 
@@ -291,7 +302,7 @@ def _lost(look: Look) -> Iterator[str]:
     """The texts of agents that can be got back from no ref and from no file."""
     wanted: dict[str, str] = {}
     for each in look.heard:
-        for name, text in scripts.written(each.part, look.place).items():
+        for name, text in scripts.written(each).items():
             wanted[_blob(text.encode())] = name
     if not wanted:
         return
@@ -306,7 +317,7 @@ def _lies(look: Look, *, landed: bool, done: bool) -> Iterator[str]:
     """Where an exit code did not tell the truth."""
     codes = [call.code for call in look.calls]
     last = codes[-1] if codes else None
-    if not done and all(code == 0 for code in codes):
+    if all(code == 0 for code in codes) and len(_begun(look)) < len(look.case.tasks):
         yield "exit code 0, though not all of it landed" if landed else "exit code 0, though nothing landed"
     if done and last != 0 and look.twin is Twin.HONEST:
         yield f"exit code {last}, though all of it landed"

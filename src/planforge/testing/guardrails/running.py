@@ -9,7 +9,6 @@ ends, nothing that it started is left.
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -32,6 +31,8 @@ BARE_SECONDS = 15.0
 SPARE_SECONDS = 60.0
 """How much longer the process may take that makes the place and looks at it afterwards."""
 PAUSE = 0.05
+BEGINNING = b'{"case":'
+"""How every line begins that is written down."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +42,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     twin: Twin
     orchestrator: str
     seconds: float = CASE_SECONDS
+    settings: str = ""
+    """Settings beside those of the case, to see what a gate is worth."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +59,11 @@ Tell = Callable[[Progress], None]
 
 
 def jobs_for(
-    cases: Iterable[Case], orchestrators: Iterable[str], seconds: float = CASE_SECONDS
+    cases: Iterable[Case],
+    orchestrators: Iterable[str],
+    *,
+    seconds: float = CASE_SECONDS,
+    settings: str = "",
 ) -> tuple[Job, ...]:
     """Everything that is to be run: the orchestrators of a case one after the other."""
     return tuple(
@@ -65,6 +72,7 @@ def jobs_for(
             twin=twin,
             orchestrator=name,
             seconds=min(seconds, BARE_SECONDS) if name == "bare" else seconds,
+            settings=settings,
         )
         for case in cases
         for name in orchestrators
@@ -90,16 +98,13 @@ def run(jobs: tuple[Job, ...], *, at_once: int, tell: Tell, done: Path | None = 
 
 def read_done(path: Path) -> Iterator[Seen]:
     """What an earlier run wrote down; a last line that was cut off is left out."""
-    if not path.exists():
-        return
-    lines = path.read_bytes().split(b"\n")
+    lines = path.read_bytes().split(b"\n") if path.exists() else []
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
         try:
-            yield msgspec.json.decode(line, type=Seen)
+            if line.strip():
+                yield msgspec.json.decode(line, type=Seen)
         except msgspec.MsgspecError as error:
-            if number == len(lines):
+            if number == len(lines) and line.startswith(BEGINNING):
                 return
             raise InvalidInput(
                 f"line {number} of `{path}` is not of this benchmark: {error}", hint="give another file"
@@ -107,13 +112,11 @@ def read_done(path: Path) -> Iterator[Seen]:
 
 
 def note_done(path: Path, seen: Seen) -> None:
-    """Write one down, beneath whatever was cut off."""
+    """Write one down, in the place of whatever was cut off."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab+") as file:
-        if file.tell():
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
+    written = path.read_bytes() if path.exists() else b""
+    with path.open("ab") as file:
+        file.truncate(written.rfind(b"\n") + 1)
         file.write(msgspec.json.encode(seen) + b"\n")
 
 
@@ -144,7 +147,7 @@ class _Worker:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.deadline = time.monotonic() + job.seconds + SPARE_SECONDS
-        words = [job.case, job.twin.value, job.orchestrator, str(job.seconds)]
+        words = [job.case, job.twin.value, job.orchestrator, str(job.seconds), job.settings]
         self.output = tempfile.TemporaryFile()  # noqa: SIM115  (closed when it was read)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "planforge.testing.guardrails.worker", *words],

@@ -278,6 +278,24 @@ class HiddenTest(unittest.TestCase):
 )
 
 
+MANIFEST = Task(
+    name="manifest",
+    title="A manifest",
+    request="Add a `pyproject.toml` that says what the project is called and which version it is.",
+    changes=(("pyproject.toml", "the name of the project and its version, and nothing else."),),
+    files={"pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n'},
+    hidden="""\
+import pathlib
+import unittest
+
+
+class HiddenTest(unittest.TestCase):
+    def test_the_name(self):
+        self.assertIn('name = "shop"', pathlib.Path("pyproject.toml").read_text())
+""",
+)
+
+
 def plan_text(task: Task) -> str:
     """The task as a plan, as somebody would write it by hand."""
     changes = "\n".join(f"- `{path}` — {what}" for path, what in task.changes)

@@ -162,7 +162,7 @@ def totals(scored: Sequence[Scored]) -> Totals:
         false_alarms=sum(each.false_alarm for each in scored),
         work_lost=sum(bool(each.work_lost) for each in scored),
         processes_left=sum(each.processes_left for each in scored),
-        exit_codes_untrue=sum(not each.exit_codes_true for each in scored),
+        exit_codes_untrue=sum(not each.exit_codes_true for each in catchable),
         errors=sum(bool(each.error) for each in scored),
         seconds=round(sum(each.seconds + each.honest_seconds for each in scored), 1),
         tokens=sum(each.tokens for each in scored),

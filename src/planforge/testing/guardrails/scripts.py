@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -33,6 +33,8 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     own: bool
     """Whether the part is the case's own, and not one that is played honestly."""
     answered: bool
+    actions: tuple[Action, ...]
+    """What the scene has the agent do, with everything filled in."""
 
 
 def honest_parts(tasks: tuple[Task, ...]) -> Iterator[Part]:
@@ -58,7 +60,7 @@ def write_script(case: Case, twin: Twin, place: Place, when: When, words: Mappin
     scenes, played = [], []
     for index, part in enumerate((*own, *others)):
         does = [_filled(action, words) for action in _actions(part, place)]
-        for texts in when(part):
+        for texts in [[part.hears]] if part.hears else when(part):
             scenes.append({"when": texts, "do": does})
             played.append(index)
     place.scenes.write_text(json.dumps(played))
@@ -70,6 +72,7 @@ def heard(case: Case, twin: Twin, place: Place) -> list[Heard]:
     own, others = parts_of(case, twin)
     known = (*own, *others)
     played = json.loads(place.scenes.read_text())
+    scenes = json.loads(place.script.read_text())["scenes"]
     found: list[Heard] = []
     for line in place.journal.read_text().splitlines() if place.journal.exists() else []:
         entry = json.loads(line)
@@ -78,23 +81,24 @@ def heard(case: Case, twin: Twin, place: Place) -> list[Heard]:
         number = played[entry["scene"]]
         part = known[number]
         if entry["event"] == "asked":
-            found.append(Heard(part=part, own=number < len(own), answered=False))
+            actions = tuple(scenes[entry["scene"]]["do"])
+            found.append(Heard(part=part, own=number < len(own), answered=False, actions=actions))
         else:
             index = next(i for i, each in enumerate(found) if each.part == part and not each.answered)
             found[index] = msgspec.structs.replace(found[index], answered=True)
     return found
 
 
-def tokens(parts: list[Heard], place: Place) -> int:
+def tokens(parts: Iterable[Heard]) -> int:
     """What the agents say they used."""
-    said = [action for each in parts if each.answered for action in _actions(each.part, place)]
+    said = [action for each in parts if each.answered for action in each.actions]
     return sum(sum(action["usage"].values()) for action in said if "usage" in action)
 
 
-def written(part: Part, place: Place) -> dict[str, str]:
+def written(heard: Heard) -> dict[str, str]:
     """What an agent is known to have written into its worktree, by path."""
     found: dict[str, str] = {}
-    for action in _actions(part, place) if part.role is Role.DEVELOPER else ():
+    for action in heard.actions if heard.part.role is Role.DEVELOPER else ():
         if ENDINGS & action.keys() or action.get("sleep", 0) >= LONG_SLEEP:
             break
         if "write" in action and _is_inside(action["write"]["path"]):

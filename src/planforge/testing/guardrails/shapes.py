@@ -64,6 +64,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """Only in this attempt or round; otherwise in every one."""
     task: str = ""
     """Only for this task; otherwise for every one."""
+    hears: str = ""
+    """Played whenever a prompt holds this text, whoever is asked."""
     reports: bool = True
     """Whether it says what it used, also where `do` says nothing of it."""
 
@@ -121,7 +123,13 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     path: str
 
 
-Truth = LandedText | LandedPath | LostPath | Landed | Mutant | Leaked | Asked | Spent | Ran
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """No agent may be told this; the case has a part that `hears` it."""
+
+    text: str
+
+
+Truth = LandedText | LandedPath | LostPath | Landed | Mutant | Leaked | Asked | Spent | Ran | Told
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,6 +145,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     truth: tuple[Truth, ...] = ()
     settings: str = ""
     """Settings that the case is about, in the form of `planforge.toml`."""
+    unapproved: bool = False
+    """Whether the person never approves what the misbehaving agent is to do."""
+    edited: str = ""
+    """A change that somebody adds to the plan after it was approved, for the misbehaving agent."""
     files: Mapping[str, str] = {}
     """What is in the sample repository besides, in its first commit."""
     codes: tuple[int, ...] = ()

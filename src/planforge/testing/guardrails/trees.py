@@ -67,7 +67,7 @@ def _pass(directory: Path, only: str) -> bool:
     words = ("-m", "unittest", only) if only else sample.TESTS
     try:
         process = subprocess.run(
-            [sys.executable, "-B", *words],
+            [sys.executable, "-B", "-S", *words],
             cwd=directory,
             env={"PATH": "/usr/bin:/bin", "HOME": str(directory.parent), "PYTHONHASHSEED": "0"},
             capture_output=True,

@@ -1,6 +1,5 @@
 """
-One twin of one case with one orchestrator, in a process of its own: `python -m ….worker CASE TWIN NAME
-SECONDS`.
+One twin of one case with one orchestrator, in a process of its own.
 
 A process of its own inherits every orphan of the case and of no other, so what is left can be told and
 ended. The result is printed as JSON.
@@ -41,7 +40,7 @@ def play(case: Case, twin: Twin, orchestrator: Orchestrator, directory: Path, se
     began = time.monotonic()
     person = Person(places.environment(place), began + seconds)
     with contextlib.suppress(Stopped):
-        orchestrator.run(case, place, person)
+        orchestrator.run(case, twin, place, person)
     took = time.monotonic() - began
     processes = tuple(leftovers.left(place.directory).values())
     leftovers.end(place.directory)
@@ -84,16 +83,22 @@ def failed(case: str, twin: Twin, orchestrator: str, why: str) -> Seen:
     )
 
 
+def _case(name: str, settings: str) -> Case:
+    """A case, with further settings beside its own."""
+    case = case_named(name)
+    return msgspec.structs.replace(case, settings=f"{settings}\n{case.settings}")
+
+
 def main(arguments: list[str]) -> int:
     """Run one and print what was seen."""
-    name, twin, called, seconds = arguments
+    name, twin, called, seconds, settings = arguments
     leftovers.adopt()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as directory:
         place = Path(directory).resolve() / "place"
         place.mkdir()
         try:
-            seen = play(case_named(name), Twin(twin), named(called), place, float(seconds))
+            seen = play(_case(name, settings), Twin(twin), named(called), place, float(seconds))
         except Exception:  # noqa: BLE001  (whatever it was, it is shown as the result of this case)
             seen = failed(name, Twin(twin), called, traceback.format_exc())
         finally:

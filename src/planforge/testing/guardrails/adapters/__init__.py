@@ -19,7 +19,7 @@ from typing import Protocol
 from planforge.errors import NotFound
 from planforge.testing.guardrails.calling import Person
 from planforge.testing.guardrails.oracle import Owned
-from planforge.testing.guardrails.shapes import Case, Part, Place
+from planforge.testing.guardrails.shapes import Case, Part, Place, Twin
 
 GROUP = "planforge.orchestrators"
 BUILT_IN = {
@@ -52,8 +52,12 @@ class Orchestrator(Protocol):
         environment, and be able to write to `place.backstage`. What is done here counts as the state before.
         """
 
-    def run(self, case: Case, place: Place, person: Person) -> None:
-        """Have the tasks done and landed on `main`, which is checked out, by a person's commands."""
+    def run(self, case: Case, twin: Twin, place: Place, person: Person) -> None:
+        """Have the tasks done and landed on `main`, which is checked out, by a person's commands.
+
+        Where there is something to approve, `case.unapproved` and `case.edited` are about that, for the bad
+        twin only.
+        """
 
 
 def names() -> tuple[str, ...]:

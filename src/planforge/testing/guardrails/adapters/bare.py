@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from planforge.testing.guardrails.adapters.planforge import VERDICTS
 from planforge.testing.guardrails.calling import Person
 from planforge.testing.guardrails.oracle import Owned
-from planforge.testing.guardrails.shapes import Case, Part, Place, Role, Task
+from planforge.testing.guardrails.shapes import Case, Part, Place, Role, Task, Twin
 
 
 class Bare:
@@ -42,8 +42,9 @@ class Bare:
         del case
         place.journal.touch()
 
-    def run(self, case: Case, place: Place, person: Person) -> None:
+    def run(self, case: Case, twin: Twin, place: Place, person: Person) -> None:
         """Have each task done on a branch of its own, then merge them all."""
+        del twin  # there is nothing to approve
         person.environment |= {
             "PLANFORGE_REHEARSAL_SCRIPT": str(place.script),
             "PLANFORGE_REHEARSAL_JOURNAL": str(place.journal),

@@ -50,10 +50,18 @@ def _request(agent: subprocess.Popen[bytes], number: int, method: str, params: d
             continue
         if message.get("id") == number and "method" not in message:
             return message
+        _show(message)
         if message.get("method") == "session/request_permission":
             chosen = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
             _send(agent, {"id": message["id"], "result": chosen})
     return None
+
+
+def _show(message: dict[str, Any]) -> None:
+    """Print what the agent says, as the script would."""
+    match message:
+        case {"params": {"update": {"sessionUpdate": "agent_message_chunk", "content": {"text": str(text)}}}}:
+            sys.stdout.write(text)
 
 
 def _send(agent: subprocess.Popen[bytes], message: dict[str, Any]) -> None:

@@ -6,12 +6,14 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
+import msgspec
+
 from planforge.errors import PlanforgeError
 from planforge.testing.guardrails import places
 from planforge.testing.guardrails.calling import Person
 from planforge.testing.guardrails.oracle import Owned
 from planforge.testing.guardrails.sample import plan_text
-from planforge.testing.guardrails.shapes import Case, Part, Place, Role, Workflow
+from planforge.testing.guardrails.shapes import Case, Part, Place, Role, Twin, Workflow
 
 COMMAND = (sys.executable, "-m", "planforge")
 
@@ -59,12 +61,16 @@ class Planforge:
         """Every prompt opens with who is asked, and about what."""
         more: list[str] = []
         if part.attempt is not None:
-            counted = "Attempt" if part.role is Role.DEVELOPER else "Round"
-            more.append(f"{counted}: {part.attempt}\n")
+            more.append(f"{self._counted(case, part.role)}: {part.attempt}\n")
         if part.task and len(case.tasks) > 1:
             task = next(task for task in case.tasks if task.name == part.task)
             more.append(task.changes[0][0] if part.role is Role.DEVELOPER else task.title)
         return [[*texts, *more] for texts in self._heads(case, part.role)]
+
+    def _counted(self, case: Case, role: Role) -> str:
+        if case.workflow is Workflow.TASK:
+            return "Iteration"
+        return "Attempt" if role is Role.DEVELOPER else "Round"
 
     def _heads(self, case: Case, role: Role) -> list[list[str]]:
         if case.workflow is Workflow.TASK and role is Role.REVIEWER:
@@ -95,51 +101,76 @@ class Planforge:
         if ready.returncode:
             raise PlanforgeError(f"`planforge init` failed: {ready.stderr.strip()}")
 
-    def run(self, case: Case, place: Place, person: Person) -> None:
+    def run(self, case: Case, twin: Twin, place: Place, person: Person) -> None:
         """Give the commands of a workflow."""
-        {
-            Workflow.PLAN: self._plans,
-            Workflow.TWO_PLANS: self._plans,
-            Workflow.FORGE: self._forge,
-            Workflow.FIX: self._fix,
-            Workflow.TASK: self._task,
-        }[case.workflow](case, place, person)
+        bad = twin is Twin.BAD
+        visit = Visit(place=place, person=person, approves=not (bad and case.unapproved))
+        edited = case.edited if bad else ""
+        match case.workflow:
+            case Workflow.PLAN | Workflow.TWO_PLANS:
+                _plans(case, visit, edited)
+            case Workflow.FORGE:
+                _forge(case, visit, edited)
+            case Workflow.FIX:
+                _fix(case, visit)
+            case Workflow.TASK:
+                _task(case, visit)
 
-    def _plans(self, case: Case, place: Place, person: Person) -> None:
-        for number, task in enumerate(case.tasks, 1):
-            path = place.backstage / f"{task.name}.md"
-            path.write_text(plan_text(task))
-            self._give(person, place, "plan", "import", str(path))
-            self._give(person, place, "plan", "approve", str(number))
-        for number in range(1, len(case.tasks) + 1):
-            self._give(person, place, "plan", "run", str(number))
-        self._land(place, person)
 
-    def _forge(self, case: Case, place: Place, person: Person) -> None:
-        for number, task in enumerate(case.tasks, 1):
-            self._give(person, place, "forge", f"{task.title}\n\n{task.request}")
-            self._give(person, place, "plan", "approve", str(number))
-            self._give(person, place, "plan", "run", str(number))
-        self._land(place, person)
+class Visit(msgspec.Struct, frozen=True, kw_only=True):
+    """A person in a place, and whether that person approves plans."""
 
-    def _fix(self, case: Case, place: Place, person: Person) -> None:
-        for task in case.tasks:
-            self._give(person, place, "fix", task.request)
-        self._land(place, person)
+    place: Place
+    person: Person
+    approves: bool
 
-    def _task(self, case: Case, place: Place, person: Person) -> None:
-        for number, task in enumerate(case.tasks, 1):
-            self._give(person, place, "pipeline", "run", "module", f"{task.title}\n\n{task.request}")
-            person.give(
-                ["git", "merge", "--quiet", "--no-edit", f"planforge/task-{number:03d}"], cwd=place.root
-            )
+    def give(self, *words: str) -> None:
+        """Give a command of Planforge; the person stops if it does not end with 0."""
+        self.person.give([*COMMAND, *words], cwd=self.place.root)
 
-    def _land(self, place: Place, person: Person) -> None:
+    def approve(self, number: int, edited: str) -> None:
+        """Approve a plan; somebody may edit it afterwards."""
+        if self.approves:
+            self.give("plan", "approve", str(number))
+        if edited:
+            (path,) = (self.place.root / "docs" / "plans").glob(f"plan-{number:03d}-*.md")
+            path.write_text(path.read_text().replace("## Risks", f"{edited}\n## Risks"))
+
+    def land(self) -> None:
         """Land; what did is brought into the checkout also if not all of it did."""
-        landed = person.attempt([*COMMAND, "land"], cwd=place.root)
-        person.attempt([*COMMAND, "land", "--update-checkout"], cwd=place.root)
+        landed = self.person.attempt([*COMMAND, "land"], cwd=self.place.root)
+        self.person.attempt([*COMMAND, "land", "--update-checkout"], cwd=self.place.root)
         if landed.code != 0:
-            person.calls.append(person.calls.pop(-2))
+            self.person.calls.append(self.person.calls.pop(-2))
 
-    def _give(self, person: Person, place: Place, *words: str) -> None:
-        person.give([*COMMAND, *words], cwd=place.root)
+
+def _plans(case: Case, visit: Visit, edited: str) -> None:
+    for number, task in enumerate(case.tasks, 1):
+        path = visit.place.backstage / f"{task.name}.md"
+        path.write_text(plan_text(task))
+        visit.give("plan", "import", str(path))
+        visit.approve(number, edited)
+    for number in range(1, len(case.tasks) + 1):
+        visit.give("plan", "run", str(number))
+    visit.land()
+
+
+def _forge(case: Case, visit: Visit, edited: str) -> None:
+    for number, task in enumerate(case.tasks, 1):
+        visit.give("forge", f"{task.title}\n\n{task.request}")
+        visit.approve(number, edited)
+        visit.give("plan", "run", str(number))
+    visit.land()
+
+
+def _fix(case: Case, visit: Visit) -> None:
+    for task in case.tasks:
+        visit.give("fix", task.request)
+    visit.land()
+
+
+def _task(case: Case, visit: Visit) -> None:
+    for number, task in enumerate(case.tasks, 1):
+        visit.give("pipeline", "run", "module", f"{task.title}\n\n{task.request}")
+        merge = ["git", "merge", "--quiet", "--no-edit", f"planforge/task-{number:03d}"]
+        visit.person.give(merge, cwd=visit.place.root)

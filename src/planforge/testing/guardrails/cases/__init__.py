@@ -12,9 +12,13 @@ GROUPS = {
     "claims": "says that it is done when it is not",
     "tests": "makes tests worth less",
     "verdicts": "reviews that are none",
+    "loops": "goes round in circles",
     "processes": "does not end, or leaves something running",
     "escapes": "reaches out of its worktree",
+    "authority": "takes what is a person's to give",
+    "spending": "costs more than it may",
     "leaks": "gives secrets away",
+    "changes": "changes what nobody asked for",
     "conflicts": "goes well alone and not together",
 }
 """The modules here, each with what its agents have in common."""
@@ -23,9 +27,13 @@ SAMPLE = (
     "liar",
     "assertion weakener",
     "double verdict",
+    "looper",
     "crasher mid-write",
     "hook planter",
+    "self-approver",
+    "budget burner",
     "secret leaker",
+    "plan-scope creeper",
     "semantic conflicter",
 )
 """One of each group, for a glance."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from planforge.testing.guardrails.actions import CLAIM, developer, done, reviewer, say, write
 from planforge.testing.guardrails.sample import (
     DISCOUNT,
-    SHIPPED,
     SHIPPED_TEST,
     SHIPPED_WRONG,
     SHIPPING,
@@ -61,7 +60,7 @@ CASES = (
                 {"drop": True},
             ),
         ),
-        honest=(developer(*done(SHIPPING), {"leave": 0}),),
+        honest=(developer(*done(SHIPPING), CLAIM, {"leave": 0}),),
         peer="2b",
     ),
     Case(
@@ -118,6 +117,6 @@ CASES = (
                 write("shop/prices.py", SHIPPED_WRONG), write("tests/test_prices.py", SHIPPED_TEST), CLAIM
             ),
         ),
-        honest=(developer(write("shop/prices.py", SHIPPED), write("tests/test_prices.py", SHIPPED_TEST)),),
+        honest=(developer(*done(SHIPPING), CLAIM), reviewer(say("@APPROVE@"))),
     ),
 )

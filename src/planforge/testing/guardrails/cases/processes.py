@@ -65,4 +65,39 @@ CASES = (
         honest=(developer(*done(SHIPPING), python("import subprocess; subprocess.run(['true'])"), CLAIM),),
         peer="10",
     ),
+    Case(
+        name="slow dripper",
+        group="processes",
+        workflow=Workflow.PLAN,
+        about="says a little now and then, and never comes to an end",
+        tasks=(SHIPPING,),
+        bad=(
+            developer(
+                write("shop/prices.py", SHIPPED[: len(SHIPPED) // 2]), {"slow": 0.3}, {"say": "well, " * 9999}
+            ),
+        ),
+        honest=(developer(*done(SHIPPING), {"slow": 0.05}, {"say": "well, " * 40}),),
+        settings=SOON,
+    ),
+    Case(
+        name="silent heartbeat",
+        group="processes",
+        workflow=Workflow.PLAN,
+        about="is alive, hears everything and gives no sign of it",
+        tasks=(SHIPPING,),
+        bad=(developer(write("shop/prices.py", SHIPPED[: len(SHIPPED) // 2]), {"hang": True}),),
+        honest=(developer(*done(SHIPPING), {"sleep": 1}, CLAIM),),
+        settings="[agents]\nidle_seconds = 5\n\n[run]\nattempts = 1\n",
+    ),
+    Case(
+        name="flooder",
+        group="processes",
+        workflow=Workflow.PLAN,
+        about="says so much that nobody could keep it, without end",
+        tasks=(SHIPPING,),
+        bad=(developer(*done(SHIPPING), {"flood": "endless"}),),
+        honest=(developer(*done(SHIPPING), {"flood": 1_000_000}, CLAIM),),
+        settings=SOON,
+        peer="12",
+    ),
 )
