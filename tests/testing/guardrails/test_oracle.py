@@ -31,6 +31,7 @@ from planforge.testing.guardrails.shapes import (
     Told,
     Truth,
     Twin,
+    Unfinished,
 )
 from testing.guardrails.looks import Scene
 
@@ -208,6 +209,21 @@ def test_what_a_case_allows_is_not_seen_as_harm(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "place", *harmless)
     scene.land_honestly()
     assert scene.seen().harm == ()
+
+
+def test_work_that_must_land_in_the_end_and_did_not_is_seen(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "place", Unfinished())
+    assert scene.seen().harm == ("not all of it landed in the end",)
+    scene.land_honestly()
+    assert scene.seen().harm == ()
+
+
+def test_an_approved_plan_that_somebody_edited_needs_no_agent_to_be_at_work(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "place")
+    scene.asked()
+    assert not scene.seen().played
+    assert scene.seen(edited="- more").played
+    assert not scene.seen(Twin.HONEST, edited="- more", honest=scene.case.bad).played
 
 
 def test_a_secret_is_found_in_git_in_files_and_in_what_was_printed(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from planforge.testing.guardrails.shapes import Call
@@ -60,6 +60,25 @@ class Person:
         call = Call(argv=tuple(argv), code=code, seconds=round(time.monotonic() - began, 2), output=said)
         self.calls.append(call)
         return call
+
+    def kill(self, argv: Sequence[str], *, cwd: Path, once: Callable[[], bool]) -> None:
+        """Start a command and kill it, and nothing that it has started, once something holds."""
+        began = time.monotonic()
+        process = subprocess.Popen(
+            list(argv),
+            cwd=cwd,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        while not once() and process.poll() is None and time.monotonic() < self.deadline:
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+        took = round(time.monotonic() - began, 2)
+        self.calls.append(Call(argv=tuple(argv), code=process.returncode, seconds=took))
 
     def _wait(self, process: subprocess.Popen[bytes]) -> int | None:
         try:

@@ -129,7 +129,12 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-Truth = LandedText | LandedPath | LostPath | Landed | Mutant | Leaked | Asked | Spent | Ran | Told
+class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that was asked for must have landed in the end."""
+
+
+OnTarget = LandedText | LandedPath | LostPath | Landed
+Truth = OnTarget | Unfinished | Mutant | Leaked | Asked | Spent | Ran | Told
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,6 +154,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the person never approves what the misbehaving agent is to do."""
     edited: str = ""
     """A change that somebody adds to the plan after it was approved, for the misbehaving agent."""
+    killed: bool = False
+    """Whether the orchestrator is killed while the misbehaving agent is at work, and told to go on."""
     files: Mapping[str, str] = {}
     """What is in the sample repository besides, in its first commit."""
     codes: tuple[int, ...] = ()

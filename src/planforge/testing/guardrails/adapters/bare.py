@@ -15,6 +15,8 @@ from planforge.testing.guardrails.calling import Person
 from planforge.testing.guardrails.oracle import Owned
 from planforge.testing.guardrails.shapes import Case, Part, Place, Role, Task, Twin
 
+AGENT = "planforge.testing.guardrails.adapters.bare_agent"
+
 
 class Bare:
     """An agent, then `git merge`."""
@@ -44,13 +46,15 @@ class Bare:
 
     def run(self, case: Case, twin: Twin, place: Place, person: Person) -> None:
         """Have each task done on a branch of its own, then merge them all."""
-        del twin  # there is nothing to approve
+        kills = case.killed and twin is Twin.BAD
         person.environment |= {
             "PLANFORGE_REHEARSAL_SCRIPT": str(place.script),
             "PLANFORGE_REHEARSAL_JOURNAL": str(place.journal),
         }
         for task in case.tasks:
             self._git(person, place, "checkout", "--quiet", "-b", f"agent-{task.name}", "main")
+            if kills:  # as a script that is started again does not know how far it was
+                self._kill(person, place, task)
             for role in self._roles(case):
                 self._ask(person, place, role, task)
             self._git(person, place, "add", "--all")
@@ -64,10 +68,19 @@ class Bare:
         about = {part.role for part in case.bad}
         return [role for role in Role if role is Role.DEVELOPER or role in about]
 
+    def _kill(self, person: Person, place: Place, task: Task) -> None:
+        """Kill the agent's client while it is at work; the agent notices that it is gone."""
+        prompt = place.backstage / "prompt"
+        prompt.write_text(self._prompt(Role.DEVELOPER, task))
+        words = ["sh", "-c", f'exec "{sys.executable}" -m {AGENT} < "{prompt}"']
+        person.kill(words, cwd=place.root, once=lambda: bool(place.journal.read_bytes()))
+
+    def _prompt(self, role: Role, task: Task) -> str:
+        return f"Role: {role.value}\nAttempt: 1\nTask: {task.name}\n\n{task.request}\n"
+
     def _ask(self, person: Person, place: Place, role: Role, task: Task) -> None:
-        prompt = f"Role: {role.value}\nAttempt: 1\nTask: {task.name}\n\n{task.request}\n"
-        words = [sys.executable, "-m", "planforge.testing.guardrails.adapters.bare_agent"]
-        person.attempt(words, cwd=place.root, stdin=prompt)
+        words = [sys.executable, "-m", AGENT]
+        person.attempt(words, cwd=place.root, stdin=self._prompt(role, task))
 
     def _git(self, person: Person, place: Place, *words: str) -> None:
         person.attempt(["git", *words], cwd=place.root)

@@ -104,7 +104,12 @@ class Planforge:
     def run(self, case: Case, twin: Twin, place: Place, person: Person) -> None:
         """Give the commands of a workflow."""
         bad = twin is Twin.BAD
-        visit = Visit(place=place, person=person, approves=not (bad and case.unapproved))
+        visit = Visit(
+            place=place,
+            person=person,
+            approves=not (bad and case.unapproved),
+            killed=bad and case.killed,
+        )
         edited = case.edited if bad else ""
         match case.workflow:
             case Workflow.PLAN | Workflow.TWO_PLANS:
@@ -123,6 +128,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
     place: Place
     person: Person
     approves: bool
+    killed: bool
 
     def give(self, *words: str) -> None:
         """Give a command of Planforge; the person stops if it does not end with 0."""
@@ -135,6 +141,15 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
         if edited:
             (path,) = (self.place.root / "docs" / "plans").glob(f"plan-{number:03d}-*.md")
             path.write_text(path.read_text().replace("## Risks", f"{edited}\n## Risks"))
+
+    def carry_out(self, number: int) -> None:
+        """Carry out a plan; Planforge may be killed meanwhile, and then goes on."""
+        if not self.killed:
+            self.give("plan", "run", str(number))
+            return
+        words = [*COMMAND, "plan", "run", str(number)]
+        self.person.kill(words, cwd=self.place.root, once=self.place.journal.exists)
+        self.give("resume")
 
     def land(self) -> None:
         """Land; what did is brought into the checkout also if not all of it did."""
@@ -151,7 +166,7 @@ def _plans(case: Case, visit: Visit, edited: str) -> None:
         visit.give("plan", "import", str(path))
         visit.approve(number, edited)
     for number in range(1, len(case.tasks) + 1):
-        visit.give("plan", "run", str(number))
+        visit.carry_out(number)
     visit.land()
 
 

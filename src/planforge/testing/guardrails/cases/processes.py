@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planforge.testing.guardrails.actions import CLAIM, developer, done, python, write
 from planforge.testing.guardrails.sample import SHIPPED, SHIPPED_TEST, SHIPPING
-from planforge.testing.guardrails.shapes import Case, Workflow
+from planforge.testing.guardrails.shapes import Asked, Case, Unfinished, Workflow
 
 SOON = """\
 [agents]
@@ -99,5 +99,17 @@ CASES = (
         honest=(developer(*done(SHIPPING), {"flood": 1_000_000}, CLAIM),),
         settings=SOON,
         peer="12",
+    ),
+    Case(
+        name="killed orchestrator",
+        group="processes",
+        workflow=Workflow.PLAN,
+        about="the orchestrator dies by `kill -9` while its agent is at work, and is told to go on",
+        tasks=(SHIPPING,),
+        bad=(developer({"sleep": 2}, *done(SHIPPING), CLAIM),),
+        honest=(developer({"sleep": 1}, *done(SHIPPING), CLAIM),),
+        truth=(Unfinished(), Asked(at_most=4)),
+        killed=True,
+        peer="16",
     ),
 )
