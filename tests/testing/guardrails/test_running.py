@@ -129,6 +129,22 @@ def test_cases_are_chosen_by_name_by_group_and_as_a_sample() -> None:
             wrong()
 
 
+def test_another_orchestrator_is_found_by_its_entry_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_adapter.py").write_text(
+        "from planforge.testing.guardrails.adapters.bare import Bare\n\n\n"
+        "class Mine(Bare):\n    name = 'mine'\n"
+    )
+    about = tmp_path / "mine-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[planforge.orchestrators]\nmine = my_adapter:Mine\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "mine" in adapters.names()
+    assert adapters.named("mine").name == "mine"
+
+
 def _bearing(directory: Path) -> list[str]:
     """The processes whose command line or environment names a directory."""
     found = []
