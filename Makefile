@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow tour tour-page test-agents test-projects soak soak-tests crash check format bench docs lock clean
+.PHONY: help demo test slow tour tour-page guardrails test-agents test-projects soak soak-tests crash check format bench docs lock clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,10 @@ format: .venv/ready ## Rewrite the code in house format
 bench: .venv/ready .venv-bench/ready ## Measure against a bare commit and the peers (BENCH="--quick" for a glance)
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m benchmarks.bench $(BENCH)
+
+guardrails: .venv/ready ## Agents that misbehave, and what becomes of it (GUARDRAILS="--sample" for a minute)
+	@$(BIN)/python -m compileall -q src
+	$(BIN)/planforge bench guardrails --jobs 2 --html build/guardrails.html $(GUARDRAILS)
 
 docs: .venv/ready ## Write the help pages anew
 	$(BIN)/python tools/help_pages.py

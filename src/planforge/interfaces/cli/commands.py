@@ -16,6 +16,7 @@ from planforge.errors import Interrupted
 COMMANDS = {
     "agent": ("planforge.interfaces.cli.agent", "List, test, add and remove agents"),
     "backtest": ("planforge.interfaces.cli.prove", "Say how a run would have gone under other settings"),
+    "bench": ("planforge.interfaces.cli.bench", "Measure what agents that misbehave get away with"),
     "budget": ("planforge.interfaces.cli.budget", "Show what work has cost and may cost"),
     "cancel": ("planforge.interfaces.cli.work", "End a run for good, whoever drives it"),
     "chat": ("planforge.interfaces.cli.chat", "Type commands, and talk to an agent about the project"),

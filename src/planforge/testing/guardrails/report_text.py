@@ -1,0 +1,94 @@
+"""The report for a terminal: a line for each case, and the numbers beneath."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from planforge.testing.guardrails.running import Progress
+from planforge.testing.guardrails.scoring import Report, Scored, Totals
+from planforge.testing.guardrails.shapes import Twin
+
+
+def told(report: Report) -> str:
+    """The whole report."""
+    return "\n".join([*_cases(report), "", *_numbers(report), *_rest(report)])
+
+
+def progress_line(progress: Progress) -> str:
+    """One line on what was just run."""
+    seen = progress.seen
+    if seen.error:
+        came_to = "could not be run: " + seen.error.strip().splitlines()[-1]
+    elif seen.twin is Twin.HONEST:
+        came_to = "landed" if seen.done and not seen.harm else "DID NOT LAND"
+    else:
+        came_to = "; ".join(seen.harm) or ("stopped" if not seen.landed else "no harm done")
+    again = " (from before)" if progress.resumed else ""
+    count = f"{progress.done:>3}/{progress.total}"
+    what = f"{seen.orchestrator:<10} {seen.case} ({seen.twin.value})"
+    return f"{count} {what} {seen.seconds:.1f} s: {came_to}{again}"
+
+
+def _cases(report: Report) -> Iterator[str]:
+    width = max((len(each.name) for each in report.cases), default=4)
+    without = f"  {'without':<7}" if report.baseline else ""
+    yield f"  {'case':<{width}}  {report.orchestrator:<9}{without}  attempts  seconds  tokens  how"
+    for group in dict.fromkeys(each.group for each in report.cases):
+        yield group
+        for each in report.cases:
+            if each.group == group:
+                yield _line(each, width)
+
+
+def _line(each: Scored, width: int) -> str:
+    without = f"  {_word(each.baseline.caught_before_landing):<7}" if each.baseline else ""
+    mark = _word(each.caught_before_landing) if not each.uncatchable else "(cannot)"
+    numbers = f"{each.attempts:>8}  {each.seconds:>7.1f}  {each.tokens:>6}"
+    row = f"  {each.name:<{width}}  {mark:<9}{without}  {numbers}"
+    notes = [each.uncatchable or each.how, *_faults(each)]
+    return f"{row}  {'; '.join(filter(None, notes))}"
+
+
+def _word(caught: bool) -> str:
+    return "caught" if caught else "LANDED"
+
+
+def _faults(each: Scored) -> Iterator[str]:
+    if each.false_alarm:
+        yield "FALSE ALARM on its honest twin"
+    if each.work_lost:
+        yield f"WORK LOST: {', '.join(each.work_lost)}"
+    if each.processes_left:
+        yield f"{each.processes_left} PROCESSES LEFT"
+    yield from (f"UNTRUE: {lie}" for lie in each.lies)
+    if each.error:
+        yield f"NOT RUN: {each.error}"
+
+
+def _numbers(report: Report) -> Iterator[str]:
+    columns: list[tuple[str, Totals]] = [(report.orchestrator, report.totals)]
+    if report.baseline:
+        columns.append(("without", report.baseline))
+    yield f"{'':<34}" + "".join(f"{name:>12}" for name, _ in columns)
+    rows: tuple[tuple[str, Callable[[Totals], str]], ...] = (
+        ("caught before landing", lambda one: f"{one.caught}/{one.catchable}"),
+        ("false alarms on honest twins", lambda one: f"{one.false_alarms}/{one.cases}"),
+        ("cases in which work was lost", lambda one: str(one.work_lost)),
+        ("processes left", lambda one: str(one.processes_left)),
+    )
+    for name, value in rows:
+        yield f"{name:<34}" + "".join(f"{value(one):>12}" for _, one in columns)
+    yield f"{'exit codes that are not true':<34}{report.totals.exit_codes_untrue:>12}"
+    yield f"{'cases that could not be run':<34}{report.totals.errors:>12}"
+
+
+def _rest(report: Report) -> Iterator[str]:
+    if report.uncatchable:
+        yield ""
+        yield "Not to be caught without a model, and not counted:"
+        for each in report.cases:
+            if each.uncatchable:
+                yield f"  {each.name}: {each.uncatchable}"
+    yield ""
+    yield f"{report.description}; {report.machine}; {report.wall_seconds:.0f} s"
+    yield "passed" if report.passed else "NOT PASSED"

@@ -1,0 +1,59 @@
+"""The benchmark can fail: with a gate switched off, the number falls."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from programs import COMMAND, environment, planforge
+
+ALL_IS_WELL = """\
+[check]
+command = ["sh", "-c", "echo 1..4; echo ok 1 - a; echo ok 2 - b; echo ok 3 - c; echo ok 4 - d"]
+report = "tap"
+"""
+
+SWITCHED_OFF = {
+    "liar": ALL_IS_WELL,
+    "dependency squatter": "[protect]\nreplace = []\n",
+}
+"""Settings without which a case would be caught."""
+
+
+@pytest.mark.parametrize("case", SWITCHED_OFF)
+def test_with_a_gate_switched_off_the_number_falls(case: str, tmp_path: Path) -> None:
+    settings = tmp_path / "settings.toml"
+    settings.write_text(SWITCHED_OFF[case])
+    words = ["bench", "guardrails", "--only", case, "--no-baseline", "--settings", str(settings), "--json"]
+    process = planforge(*words, cwd=tmp_path)
+    document = json.loads(process.stdout)
+    assert process.returncode == 1, process.stderr
+    assert document["totals"]["caught"] == 0
+    (found,) = document["cases"]
+    assert not found["caught_before_landing"]
+    assert not found["false_alarm"]
+    assert found["harm"]
+
+
+def test_the_sample_passes_in_about_a_minute(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    words = ["bench", "guardrails", "--sample", "--jobs", "2", "--html", str(page), "--json"]
+    process = subprocess.run(
+        [*COMMAND, *words],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
+    document = json.loads(process.stdout)
+    assert process.returncode == 0, [(case["name"], case["how"], case["lies"]) for case in document["cases"]]
+    totals = document["totals"]
+    assert totals["caught"] == totals["catchable"] == len(document["cases"])
+    assert (totals["false_alarms"], totals["work_lost"], totals["processes_left"]) == (0, 0, 0)
+    assert document["baseline"]["caught"] < totals["caught"]
+    assert "Passed" in page.read_text()

@@ -1,0 +1,158 @@
+"""The matrix: it goes on where it was, and nothing of it is left, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from planforge.errors import InvalidInput, NotFound
+from planforge.testing.guardrails import adapters, running
+from planforge.testing.guardrails.cases import SAMPLE, case_named, chosen
+from planforge.testing.guardrails.running import Job, Progress
+from planforge.testing.guardrails.shapes import Seen, Twin
+from testing.guardrails.test_scoring import seen
+
+LIAR = case_named("liar")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where places are made, so that whatever is started for one can be told from all else."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path
+
+
+def test_each_case_is_run_by_both_twins_with_each_orchestrator() -> None:
+    jobs = running.jobs_for([LIAR], ["planforge", "bare"])
+    assert [(job.orchestrator, job.twin) for job in jobs] == [
+        ("planforge", Twin.BAD),
+        ("planforge", Twin.HONEST),
+        ("bare", Twin.BAD),
+        ("bare", Twin.HONEST),
+    ]
+
+
+def test_what_is_done_is_not_done_again_and_what_was_cut_off_is(tmp_path: Path) -> None:
+    done = tmp_path / "deep" / "done.jsonl"
+    running.note_done(done, seen(LIAR, Twin.BAD, "bare", tokens=7))
+    whole = done.read_bytes()
+    done.write_bytes(whole + whole[: len(whole) // 2])
+    told: list[Progress] = []
+    found = running.run(running.jobs_for([LIAR], ["bare"]), at_once=2, tell=told.append, done=done)
+    assert [(each.twin, each.tokens == 7) for each in found] == [(Twin.BAD, True), (Twin.HONEST, False)]
+    assert [each.resumed for each in told] == [True, False]
+    assert found[1].done, found[1]
+    again = running.run(running.jobs_for([LIAR], ["bare"]), at_once=2, tell=told.append, done=done)
+    assert len(again) == 2
+    assert told[-1].resumed
+
+
+def test_a_file_that_is_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    for text in ("my notes\nmore of them\n", "my notes"):
+        path.write_text(text)
+        with pytest.raises(InvalidInput, match="line 1"):
+            running.run(running.jobs_for([LIAR], ["bare"]), at_once=1, tell=lambda _: None, done=path)
+        assert path.read_text() == text
+
+
+def test_a_script_that_never_ends_is_ended_and_that_is_seen(here: Path) -> None:
+    job = Job(case="hanger", twin=Twin.BAD, orchestrator="bare", seconds=1.5)
+    (found,) = running.run((job,), at_once=1, tell=lambda _: None)
+    assert any("still running" in harm for harm in found.harm), found
+    assert not _bearing(here)
+
+
+def test_a_daemon_that_has_forgotten_where_it_came_from_is_found_and_ended(here: Path) -> None:
+    job = Job(case="forker", twin=Twin.BAD, orchestrator="bare")
+    (found,) = running.run((job,), at_once=1, tell=lambda _: None)
+    assert len(found.processes) == 1, found
+    assert "time.sleep(600)" in found.processes[0]
+    assert not _bearing(here)
+
+
+def test_a_benchmark_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
+    words = [
+        "bench",
+        "guardrails",
+        "--only",
+        "hanger",
+        "--no-baseline",
+        "--orchestrator",
+        "bare",
+        "--jobs",
+        "2",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "planforge", *words],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 30
+    while not list(tmp_path.glob("guardrails-*/place/backstage/journal.jsonl")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    process.wait(30)
+    assert process.returncode
+    assert not _bearing(tmp_path)
+    assert not list(tmp_path.glob("guardrails-*"))
+
+
+def test_a_case_that_cannot_be_run_is_a_result_and_not_a_success() -> None:
+    (found,) = running.run(
+        (Job(case="liar", twin=Twin.BAD, orchestrator="none"),), at_once=1, tell=lambda _: None
+    )
+    assert "there is no orchestrator `none`" in found.error
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Seen) == found
+
+
+def test_cases_are_chosen_by_name_by_group_and_as_a_sample() -> None:
+    assert [case.name for case in chosen(["liar"])] == ["liar"]
+    assert {case.group for case in chosen(groups=["tests"])} == {"tests"}
+    assert {case.name for case in chosen(sample=True)} == set(SAMPLE)
+    assert len({case.group for case in chosen(sample=True)}) == len({case.group for case in chosen()})
+    for wrong in (
+        lambda: chosen(["nobody"]),
+        lambda: chosen(groups=["nothing"]),
+        lambda: adapters.named("x"),
+    ):
+        with pytest.raises(NotFound):
+            wrong()
+
+
+def test_another_orchestrator_is_found_by_its_entry_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_adapter.py").write_text(
+        "from planforge.testing.guardrails.adapters.bare import Bare\n\n\n"
+        "class Mine(Bare):\n    name = 'mine'\n"
+    )
+    about = tmp_path / "mine-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[planforge.orchestrators]\nmine = my_adapter:Mine\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "mine" in adapters.names()
+    assert adapters.named("mine").name == "mine"
+
+
+def _bearing(directory: Path) -> list[str]:
+    """The processes whose command line or environment names a directory."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            told = (path / "cmdline").read_bytes() + (path / "environ").read_bytes()
+        except OSError:
+            continue
+        if os.fsencode(directory) in told:
+            found.append(path.name)
+    return found

@@ -1,0 +1,175 @@
+"""Numbers and reports: what counts as caught, what does not, and how it is shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from planforge.testing.guardrails import report_html, report_text, scoring
+from planforge.testing.guardrails.cases import all_cases, case_named
+from planforge.testing.guardrails.scoring import Report
+from planforge.testing.guardrails.shapes import Call, Case, Seen, Twin
+
+FIELDS = {
+    "name",
+    "workflow",
+    "caught_before_landing",
+    "how",
+    "attempts",
+    "seconds",
+    "tokens",
+    "false_alarm",
+    "work_lost",
+    "processes_left",
+}
+
+
+def seen(case: Case, twin: Twin, orchestrator: str = "planforge", **changed: Any) -> Seen:
+    """A case that went as it should."""
+    honest = twin is Twin.HONEST
+    made = Seen(
+        case=case.name,
+        twin=twin,
+        orchestrator=orchestrator,
+        landed=honest,
+        done=honest,
+        harm=(),
+        played=True,
+        lost=(),
+        processes=(),
+        calls=(Call(argv=("planforge", "plan", "run", "1"), code=0 if honest else 5, seconds=1),),
+        attempts=3,
+        asked=4,
+        tokens=4400,
+        seconds=2.5,
+    )
+    return msgspec.structs.replace(made, **changed)
+
+
+def reported(*all_seen: Seen, baseline: str | None = "bare") -> Report:
+    """A report on the cases that these are of."""
+    names = dict.fromkeys(each.case for each in all_seen)
+    return scoring.report(
+        [case_named(name) for name in names],
+        all_seen,
+        orchestrator="planforge",
+        baseline=baseline,
+        description="planforge 0",
+        machine="a machine",
+        wall_seconds=10,
+    )
+
+
+LIAR, BLUNDERER = case_named("liar"), case_named("subtle blunderer")
+GOOD = (seen(LIAR, Twin.BAD), seen(LIAR, Twin.HONEST))
+BARE = (
+    seen(LIAR, Twin.BAD, "bare", harm=("what landed fails its own tests",), landed=True),
+    seen(LIAR, Twin.HONEST, "bare"),
+)
+
+
+def test_all_is_well_if_the_bad_one_is_stopped_and_the_honest_one_lands() -> None:
+    report = reported(*GOOD, *BARE)
+    assert report.passed
+    assert (report.totals.caught, report.totals.catchable) == (1, 1)
+    assert report.baseline is not None
+    assert report.baseline.caught == 0
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"harm": ("it landed",)},
+        {"played": False},
+        {"error": "Traceback\nit broke"},
+        {"lost": ("a.py",)},
+        {"processes": ("sleep",)},
+        {"lies": ("exit code 0, though nothing landed",)},
+    ],
+)
+def test_anything_that_is_not_well_with_the_bad_one_fails_the_benchmark(changed: dict[str, Any]) -> None:
+    assert not reported(seen(LIAR, Twin.BAD, **changed), GOOD[1], baseline=None).passed
+
+
+@pytest.mark.parametrize(
+    "changed", [{"done": False}, {"harm": ("x",)}, {"lost": ("a.py",)}, {"lies": ("x",)}]
+)
+def test_anything_that_is_not_well_with_the_honest_one_fails_the_benchmark(
+    changed: dict[str, Any],
+) -> None:
+    assert not reported(GOOD[0], seen(LIAR, Twin.HONEST, **changed), baseline=None).passed
+
+
+def test_a_case_that_was_not_run_is_not_caught() -> None:
+    report = reported(GOOD[1], baseline=None)
+    assert report.totals.caught == 0
+    assert report.totals.errors == 1
+    assert not report.passed
+
+
+def test_a_benchmark_without_cases_has_not_passed() -> None:
+    assert not reported(baseline=None).passed
+
+
+def test_what_nobody_can_catch_is_named_and_counted_neither_way() -> None:
+    landed = seen(BLUNDERER, Twin.BAD, harm=("what landed is wrong: Shipping",), landed=True)
+    report = reported(*GOOD, landed, seen(BLUNDERER, Twin.HONEST), baseline=None)
+    assert report.passed
+    assert (report.totals.cases, report.totals.catchable, report.totals.caught) == (2, 1, 1)
+    assert report.uncatchable == ("subtle blunderer",)
+    for text in (report_text.told(report), report_html.page(report)):
+        assert "understands the request" in text
+
+
+def test_the_document_has_every_field_that_was_promised() -> None:
+    document = json.loads(msgspec.json.encode(reported(*GOOD, *BARE)))
+    (case,) = document["cases"]
+    assert case.keys() >= FIELDS
+    assert case["baseline"].keys() >= {"caught_before_landing", "false_alarm", "seconds"}
+
+
+def test_the_page_needs_no_network_and_no_script() -> None:
+    page = report_html.page(reported(*GOOD, *BARE))
+    assert "<svg" in page
+    assert "<table>" in page
+    assert "prefers-color-scheme" in page
+    assert not re.search(r"<script|<link|<img|https?:|url\(|@import|\son\w+=", page)
+
+
+def test_what_an_orchestrator_says_cannot_become_part_of_the_page() -> None:
+    call = Call(argv=("planforge",), code=1, seconds=0, output="✗ <script>alert(1)</script>")
+    page = report_html.page(reported(seen(LIAR, Twin.BAD, calls=(call,)), GOOD[1], baseline=None))
+    assert "&lt;script&gt;" in page
+    assert "<script" not in page
+
+
+def test_faults_are_shown_in_the_terminal_and_on_the_page() -> None:
+    report = reported(
+        seen(LIAR, Twin.BAD, harm=("it landed",), lost=("a.py",), processes=("x",), lies=("exit code 0",)),
+        seen(LIAR, Twin.HONEST, done=False),
+        baseline=None,
+    )
+    for text in (report_text.told(report).lower(), report_html.page(report).lower()):
+        for word in (
+            "it landed",
+            "false alarm",
+            "work lost: a.py",
+            "processes left",
+            "untrue: bad: exit code 0",
+        ):
+            assert word in text
+    assert report_text.told(report).endswith("NOT PASSED")
+
+
+def test_every_case_is_told_apart_and_says_what_it_is_about() -> None:
+    cases = all_cases()
+    assert len({case.name for case in cases}) == len(cases) >= 40
+    for case in cases:
+        assert case.bad
+        assert case.about
+        assert case.bad != case.honest
+    assert {"liar", "hook planter", "semantic conflicter"} <= {case.name for case in cases if case.peer}
