@@ -130,7 +130,7 @@ def _from_pypi(source: Source, place: Path) -> Path:
     """The source distribution; not by `pip download`, which would build it to learn what it is called."""
     asked = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
     said = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
-    index = os.environ.get("PIP_INDEX_URL") or said or "https://pypi.org/simple"
+    index = os.environ.get("PIP_INDEX_URL") or said or _default_index()
     page = f"{index.rstrip('/')}/{source.name}/"
     archive = f"{source.name}-{source.version}.tar.gz"
     try:
@@ -145,6 +145,12 @@ def _from_pypi(source: Source, place: Path) -> Path:
     except OSError as error:
         sys.exit(f"tour: {archive} cannot be had from {index}: {error}")
     return place / archive
+
+
+def _default_index() -> str:
+    """Where pip looks if nobody has told it otherwise."""
+    asked = [sys.executable, "-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _from_npm(source: Source, place: Path) -> Path:

@@ -17,7 +17,7 @@ HEAD = """\
 # A tour in {kind}
 
 Every screen on this page was recorded by a test (`make tour`), which fails if it sees anything else;
-`make tour-page` writes it anew. The project is [{project}]({address}):
+`make tour-page` writes it anew. The project is {project} {version}:
 {about}.
 The agents are played by the [rehearsal agent](rehearsal-agent.md), so that nobody needs an account;
 `make test-agents` takes the same tour with the real claude and codex, who see a scripted model. All else is
@@ -30,11 +30,7 @@ phases that ran at once are in order, long lines and long screens are cut with `
 """
 
 PAGES = {"inflection": "tour.md", "json-stable-stringify": "tour-javascript.md", "node-gyp": "tour-mixed.md"}
-ADDRESSES = {
-    "inflection": "https://pypi.org/project/inflection/0.5.1/",
-    "json-stable-stringify": "https://www.npmjs.com/package/json-stable-stringify/v/1.0.1",
-    "node-gyp": "https://www.npmjs.com/package/node-gyp/v/9.4.1",
-}
+VERSIONS = {"inflection": "0.5.1", "json-stable-stringify": "1.0.1", "node-gyp": "9.4.1"}
 NAMES = {"inflection": "Python", "json-stable-stringify": "JavaScript", "node-gyp": "two languages"}
 
 
@@ -45,7 +41,7 @@ def told(story: Story, shown: Sequence[Shown]) -> str:
     head = HEAD.format(
         kind=NAMES[story.project],
         project=story.project,
-        address=ADDRESSES[story.project],
+        version=VERSIONS[story.project],
         about=story.about,
         others=others,
     )
