@@ -426,7 +426,8 @@ def test_of_two_runs_that_start_at_once_one_has_the_yes(
     plan.settings("[run]\nattempts = 1\n")
     plan.scene("Role: developer", do=[{"say": "nothing to do"}])
     said = at_once(plan.root, tmp_path, running, ("plan", "run", "1"), ("plan", "run", "1"))
-    assert sorted(each.code for each in said) == [1, 5], said
+    # The other is told that the yes was used, or that a run is at the plan: whichever it sees first.
+    assert sorted(each.code for each in said) in ([1, 5], [1, 7]), said
     assert len(plan.events(ApprovalUsed)) == 1
     assert len(plan.events(PlanStarted)) == 1
     assert plan.events(PatchApplied) == []
