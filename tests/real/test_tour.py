@@ -20,12 +20,8 @@ from tour.touring import Player
 
 AGENTS = {"claude-cli": "claude", "codex-cli": "codex"}
 ROLES = ("drafter", "auditor", "reviser", "developer")
-TOURS = (
-    ("claude-cli", python.STORY),
-    ("codex-cli", javascript.STORY),
-    ("claude-cli", mixed.STORY),
-    ("codex-cli", mixed.STORY),
-)
+STORIES = (python.STORY, javascript.STORY, mixed.STORY)
+TOURS = [(agent, story) for agent in AGENTS for story in STORIES]
 
 
 def pointed(agent: str, url: str, path: str) -> Player:
