@@ -8,6 +8,7 @@ says the same whatever else the machine does. `make slow` runs it over all tests
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 from collections import defaultdict
@@ -70,10 +71,9 @@ def _alive() -> float:
     """The same of what is running, with what it has waited for. Nothing where there is no `/proc`."""
     ticks = 0
     for children in Path("/proc/self/task").glob("*/children"):
-        for child in children.read_text().split():
-            try:
-                fields = Path("/proc", child, "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            ticks += sum(map(int, fields[11:15]))
+        with contextlib.suppress(OSError):  # the thread has ended
+            for child in children.read_text().split():
+                with contextlib.suppress(OSError):  # so has the child
+                    fields = Path("/proc", child, "stat").read_text().rpartition(")")[2].split()
+                    ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
