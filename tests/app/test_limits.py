@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,21 +33,6 @@ class Listening(Audience):
 
     def told(self, what: str) -> None:
         self.lines.append(what)
-
-
-@pytest.fixture
-def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Puts programs of these names on PATH, and nothing else but the system's."""
-
-    def put(*names: str) -> None:
-        place = tmp_path / "bin"
-        place.mkdir(exist_ok=True)
-        for name in names:
-            (place / name).write_text("#!/bin/sh\n")
-            (place / name).chmod(0o755)
-        monkeypatch.setenv("PATH", f"{place}{os.pathsep}/usr/bin{os.pathsep}/bin")
-
-    return put
 
 
 def project(place: Path, settings: str) -> Project:

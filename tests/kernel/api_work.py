@@ -6,12 +6,10 @@ A worker's change is a tree named for the step and the attempt; a checker looks 
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from threading import Timer
 from typing import TYPE_CHECKING
 
 from planforge.errors import PlanforgeError
@@ -106,23 +104,13 @@ PROGRAMS: dict[str, Callable[..., None]] = {
 }
 
 
-@contextmanager
-def running(program: str, *arguments: object, env: dict[str, str] | None = None) -> Iterator[Child]:
+def running(
+    program: str, *arguments: object, env: dict[str, str] | None = None
+) -> AbstractContextManager[Child]:
     """One of these programs as a process, which does not outlive the test."""
-    from kernel.processes import PATIENCE, Child
+    from kernel.processes import started
 
-    argv = [sys.executable, __file__, program, *map(str, arguments)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True, env=env) as process:
-        watchdog = Timer(PATIENCE, process.kill)
-        watchdog.start()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            yield Child(process, process.stdin, process.stdout)
-        finally:
-            watchdog.cancel()
-            process.kill()
+    return started(Path(__file__), program, *arguments, env=env)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from threading import Timer
 from typing import TYPE_CHECKING
 
 from planforge.kernel.bus import subscribe
@@ -70,22 +68,11 @@ def runtime_directory() -> Iterator[Path]:
 PROGRAMS: dict[str, Callable[..., None]] = {program.__name__: program for program in (ask, answer, hear)}
 
 
-@contextmanager
-def running(program: str, *arguments: object) -> Iterator[Child]:
+def running(program: str, *arguments: object) -> AbstractContextManager[Child]:
     """One of these programs as a process, which does not outlive the test."""
-    from kernel.processes import PATIENCE, Child
+    from kernel.processes import started
 
-    argv = [sys.executable, __file__, program, *map(str, arguments)]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        watchdog = Timer(PATIENCE, process.kill)
-        watchdog.start()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            yield Child(process, process.stdin, process.stdout)
-        finally:
-            watchdog.cancel()
-            process.kill()
+    return started(Path(__file__), program, *arguments)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Starts the programs of `children.py`, and sees to it that none outlives its test."""
+"""Starts programs, those of `children.py` above all, and sees to it that none outlives its test."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Timer
 from typing import IO
@@ -47,12 +47,23 @@ class Child:
         return rest.splitlines()
 
 
-@contextmanager
-def child(program: str, *arguments: object, wrapper: Sequence[str] = ()) -> Iterator[Child]:
+def child(program: str, *arguments: object, wrapper: Sequence[str] = ()) -> AbstractContextManager[Child]:
     """Run a program of `children.py`."""
-    script = Path(__file__).with_name("children.py")
+    return started(Path(__file__).with_name("children.py"), program, *arguments, wrapper=wrapper)
+
+
+@contextmanager
+def started(
+    script: Path,
+    program: str,
+    *arguments: object,
+    wrapper: Sequence[str] = (),
+    env: dict[str, str] | None = None,
+) -> Iterator[Child]:
+    """Run a program of a file as a process, which does not outlive the test."""
     argv = [*wrapper, sys.executable, str(script), program, *map(str, arguments)]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True, env=env) as process:
         watchdog = Timer(PATIENCE, process.kill)
         watchdog.start()
         assert process.stdin is not None
