@@ -151,6 +151,12 @@ RULES = _table(
         instead="compare what makes two objects equal",
     ),
     Rule(
+        name="stub",
+        severity=Severity.BLOCKING,
+        summary="A function is there and does nothing yet.",
+        instead="write it, or leave it out",
+    ),
+    Rule(
         name="uncovered",
         severity=Severity.MINOR,
         summary="Code is taken out of the measurement of coverage.",

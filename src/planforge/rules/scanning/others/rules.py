@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from planforge.rules.scanning.issues import Issue
 from planforge.rules.scanning.languages import Language, Role
-from planforge.rules.scanning.others import tables
+from planforge.rules.scanning.others import stubs, tables
 from planforge.rules.scanning.others.grammar import GRAMMARS
 from planforge.rules.scanning.others.outline import squeezed
 from planforge.rules.scanning.outlines import Case, Outline
@@ -83,6 +83,8 @@ def issues(source: Source, outline: Outline) -> Iterator[Issue]:
     """What the code of a test shows."""
     if source.language not in GRAMMARS:
         return
+    if source.role is Role.SOURCE:
+        yield from stubs.stubs(source)
     if source.role is Role.SUPPORT:
         yield from _exits(source)
     if source.role in (Role.TEST, Role.SUPPORT):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from planforge.rules.scanning.issues import Issue
 from planforge.rules.scanning.languages import Role
-from planforge.rules.scanning.python import suites
+from planforge.rules.scanning.python import stubs, suites
 from planforge.rules.scanning.python.assertions import ASSERTING, asserts, called, constant_truth, dotted
 from planforge.rules.scanning.python.outline import Found, Module, is_empty, statements
 from planforge.rules.scanning.source import Source, children, names_issue
@@ -48,6 +48,7 @@ def issues(source: Source) -> Iterator[Issue]:
         return
     if source.role is Role.SOURCE:
         yield from suites.always_equal(source)
+        yield from stubs.stubs(source)
         return
     if source.role in (Role.TEST, Role.SUPPORT):
         module = Module(source, tree)
