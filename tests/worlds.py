@@ -79,6 +79,8 @@ class World:
         """The files an agent changes, by step; by default those of the step."""
         self.outcomes: list[Outcome] = []
         """How the checks end, in turn; then they pass."""
+        self.former: list[Outcome] = []
+        """How the tests of before end, in turn; then they pass."""
         self.commits = 0
         self.fences = 0
         self.lost: set[int] = set()
@@ -201,6 +203,10 @@ class World:
     def on_RunCheck(self, effect: effects.RunCheck) -> object:  # noqa: N802
         outcome = self.outcomes.pop(0) if self.outcomes else Outcome.PASS
         return evidence(outcome, tree=effect.tree)
+
+    def on_RunFormerTests(self, effect: effects.RunFormerTests) -> object:  # noqa: N802
+        outcome = self.former.pop(0) if self.former else Outcome.PASS
+        return evidence(outcome, tree=f"{effect.commit} with the tests of {effect.parent}")
 
     def on_Inspect(self, effect: effects.Inspect) -> object:  # noqa: N802
         del effect

@@ -91,3 +91,15 @@ def test_a_file_that_a_filter_should_have_converted_blocks(project: Project) -> 
     commit(project.root, {".gitattributes": "*.secret filter=git-crypt diff=git-crypt\n"})
     found = seen(project, {"plain.secret": "not encrypted\n"})
     assert any("filter" in title for title in blocking(found))
+
+
+def test_tests_that_do_more_than_grow_are_to_be_run_as_they_were(project: Project) -> None:
+    rewritten = {"tests/test_total.py": TESTS.replace("== 3", "== 4")}
+    assert seen(project, rewritten).former == ("tests/test_total.py",)
+
+
+@pytest.mark.parametrize("settings", ['remove = ["former-tests"]', "replace = []"])
+def test_nobody_has_to_hold_to_the_tests_of_before(project: Project, settings: str) -> None:
+    (project.root / "planforge.toml").write_text(f"[protect]\n{settings}\n")
+    rewritten = {"tests/test_total.py": TESTS.replace("== 3", "== 4")}
+    assert seen(Project(project.root), rewritten).former == ()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -437,9 +438,7 @@ def test_changes_that_are_never_taken_are_a_persons() -> None:
 
 
 def test_protected_paths_need_a_person_where_no_stage_is_theirs() -> None:
-    stages = tuple(stage for stage in BUG_QUICK.stages if stage.name != "approve")
-    stages = (*stages[:-1], msgspec.structs.replace(stages[-1], gate=""))
-    without = Pipeline(name="own", stages=stages, requires=("review-code",))
+    without = _unattended()
     made = world()
     made.inspections = [Inspection(protected=("ci.yml: a CI file",))]
     flow = run(made, without)
@@ -451,6 +450,52 @@ def test_protected_paths_need_a_person_where_no_stage_is_theirs() -> None:
     made.decisions = [Decision(approved=False, actor="ada", reason="not that")]
     flow = run(made, without)
     assert (flow.result.done, flow.result.refused, landings(flow)) == (False, True, [])
+
+
+def _unattended() -> Pipeline:
+    """A pipeline in which no stage is a person's."""
+    stages = tuple(stage for stage in BUG_QUICK.stages if stage.name != "approve")
+    stages = (*stages[:-1], msgspec.structs.replace(stages[-1], gate=""))
+    return Pipeline(name="own", stages=stages, requires=("review-code",))
+
+
+def test_tests_of_before_that_fail_need_a_person_even_where_one_has_seen_the_change() -> None:
+    for chosen in (_unattended(), BUG_QUICK):
+        made = world()
+        made.inspections = [Inspection(former=("tests/test_limit.py",))]
+        made.former = [Outcome.FAIL]
+        flow = run(made, chosen)
+        gates = [effect for effect in flow.effects if isinstance(effect, PassGate)]
+        assert gates[-1].gate == "protected/commit"
+        assert gates[-1].reasons[-1].startswith("`tests/test_limit.py`: as they were before the change")
+        assert flow.result.done
+
+
+def test_tests_of_before_that_pass_need_nobody() -> None:
+    made = world()
+    made.inspections = [Inspection(former=("tests/test_limit.py",))]
+    flow = run(made, _unattended())
+    assert flow.result.done
+    assert not any(isinstance(effect, PassGate) for effect in flow.effects)
+
+
+def test_what_an_earlier_run_left_is_looked_at_before_it_lands() -> None:
+    earlier: Any = {"commit": "commit-9", "tree": "tree of commit-9", "start": "commit"}
+    earlier |= {"status": "approved"}
+    made = world()
+    made.inspections = [Inspection(protected=("ci.yml: a CI file",))]
+    own = _unattended()
+    alone = Pipeline(name="own", stages=own.stages[-1:])
+    flow = run(made, alone, inspected=True, **earlier)
+    (gate,) = [effect for effect in flow.effects if isinstance(effect, PassGate)]
+    assert gate.reasons == ("ci.yml: a CI file",)
+    assert flow.result.done
+    made = world()
+    bad = RecordedFinding(severity="blocking", title="a test was deleted", location="tests/test_limit.py")
+    made.inspections = [Inspection(findings=(bad,))]
+    flow = run(made, alone, inspected=True, **earlier)
+    assert (flow.result.done, landings(flow)) == (False, [])
+    assert "a test was deleted" in flow.result.reason
 
 
 # Landing

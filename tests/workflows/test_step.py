@@ -24,6 +24,7 @@ from planforge.kernel.effects import (
     ReleaseLease,
     RunAgent,
     RunCheck,
+    RunFormerTests,
 )
 from planforge.kernel.events import (
     AttemptInspected,
@@ -40,7 +41,7 @@ from planforge.kernel.events import (
 from planforge.kernel.evidence import Outcome
 from planforge.kernel.payloads import encode
 from planforge.workflows.step import LANDING_TRIES, StepRequest, StepResult, implement
-from worlds import FILES, World, failing_agent
+from worlds import BASE, FILES, World, failing_agent
 
 
 def step(
@@ -409,6 +410,53 @@ def test_a_person_who_says_no_refuses_the_attempt_and_the_next_one_is_told_why()
     assert "leave CI alone" in world.prompts[1][1]
     landed = [effect.commit for effect in flow.effects if isinstance(effect, Land)]
     assert landed == ["commit-2"]
+
+
+REWRITTEN = Inspection(former=("tests/test_limit.py",))
+
+
+def test_tests_that_were_rewritten_are_run_as_they_were_once_the_new_ones_pass() -> None:
+    world = World(developer=["done"])
+    world.inspections = [REWRITTEN]
+    flow = step(world)
+    (former,) = [effect for effect in flow.effects if isinstance(effect, RunFormerTests)]
+    assert (former.commit, former.parent, former.files) == ("commit-1", BASE, ("tests/test_limit.py",))
+    names = [type(effect).__name__ for effect in flow.effects]
+    assert names.index("RunCheck") < names.index("RunFormerTests") < names.index("Land")
+    assert flow.result.done
+    assert not any(isinstance(effect, PassGate) for effect in flow.effects)
+    assert not any(isinstance(note, AttemptInspected) for note in flow.notes)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAIL, Outcome.CANNOT_TELL])
+def test_where_they_do_not_pass_any_more_a_person_has_to_say_that_they_need_not(outcome: Outcome) -> None:
+    world = World(developer=["done"])
+    world.inspections = [REWRITTEN]
+    world.former = [outcome]
+    flow = step(world)
+    (gate,) = [effect for effect in flow.effects if isinstance(effect, PassGate)]
+    (reason,) = gate.reasons
+    assert reason.startswith("`tests/test_limit.py`: as they were before the change, the tests ")
+    (inspected,) = [note for note in flow.notes if isinstance(note, AttemptInspected)]
+    assert inspected.protected == gate.reasons
+
+
+def test_tests_of_before_that_fail_land_nothing_if_the_person_says_no() -> None:
+    world = World(developer=["done"])
+    world.inspections = [REWRITTEN] * 3
+    world.former = [Outcome.FAIL] * 3
+    world.decisions = [Decision(approved=False, actor="ada", reason="the tests were right")] * 3
+    flow = step(world)
+    assert not flow.result.done
+    assert not any(isinstance(effect, Land) for effect in flow.effects)
+
+
+def test_tests_of_before_are_not_run_for_a_change_whose_own_tests_fail() -> None:
+    world = World(developer=["done"])
+    world.inspections = [REWRITTEN]
+    world.outcomes = [Outcome.FAIL]
+    flow = step(world)
+    assert not any(isinstance(effect, RunFormerTests) for effect in flow.effects)
 
 
 def test_a_secret_refuses_the_attempt_and_leaves_no_worktree() -> None:

@@ -45,7 +45,7 @@ from planforge.kernel.evidence import Evidence
 from planforge.kernel.objects import address, write_atomically
 from planforge.workflows.chat import TakeActions
 from planforge.workflows.demo import MakeSample
-from planforge.workspace import landing
+from planforge.workspace import landing, patches
 from planforge.workspace.worktrees import Worktrees
 
 
@@ -84,6 +84,7 @@ def performers(
         effects.Inspect: worker.inspect,
         effects.PassGate: worker.pass_gate,
         effects.RunCheck: worker.run_check,
+        effects.RunFormerTests: worker.run_former_tests,
         effects.ClaimLease: worker.leasing.claim,
         effects.ReleaseLease: worker.leasing.release,
         effects.HandOver: worker.hand_over,
@@ -253,6 +254,15 @@ class Worker:
         del call
         gathering = await asyncio.to_thread(evidence.gathering, self._project, self._worktrees)
         return await gathering.on(effect.commit, effect.tree)
+
+    async def run_former_tests(self, effect: effects.RunFormerTests, call: Call) -> Evidence:
+        """Run the project's check on the change with the tests of before."""
+        git = self._project.git
+        commit = await asyncio.to_thread(
+            patches.restored, git, effect.commit, effect.parent, effect.files, call.intended_at
+        )
+        gathering = await asyncio.to_thread(evidence.gathering, self._project, self._worktrees)
+        return await gathering.on(commit, git.tree_of(commit))
 
     async def hand_over(self, effect: effects.HandOver, call: Call) -> effects.Handover:
         """Keep what is in the worktree, and write down from the ledger what the next agent needs to know."""

@@ -19,7 +19,7 @@ from planforge.kernel.events import RecordedFinding, StepCompleted
 from planforge.rules import protection
 from planforge.rules.findings import Finding, Severity
 from planforge.rules.protection import Protection
-from planforge.rules.scanning import integrity
+from planforge.rules.scanning import former, integrity
 from planforge.rules.scanning.issues import live
 from planforge.workspace import patches, reading, repository
 from planforge.workspace.reading import Changed
@@ -51,7 +51,12 @@ def inspect(project: Project, effect: effects.Inspect) -> effects.Inspection:
         _protection(settings),
         unread={item.path for item in changed if item.unread or item.binary},
     )
-    return effects.Inspection(findings=_recorded(found), protected=tuple(map(str, needs)))
+    held = protection.holds_to_former_tests(settings.protect)
+    return effects.Inspection(
+        findings=_recorded(found),
+        protected=tuple(map(str, needs)),
+        former=former.former(before, after) if held else (),
+    )
 
 
 def _protection(settings: Settings) -> Protection:

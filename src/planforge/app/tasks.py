@@ -306,6 +306,7 @@ def _request(
             base=base,
             base_tree=project.git.tree_of(base),
             attempts=project.settings.run.attempts,
+            inspected=True,
         )
 
     return asked

@@ -597,6 +597,19 @@ class RunCheck(Effect[Evidence], frozen=True, kw_only=True):
         return self.commit[:12]
 
 
+class RunFormerTests(Effect[Evidence], frozen=True, kw_only=True):
+    """Run the project's check on what a commit holds, with these files as they were in its parent."""
+
+    commit: str
+    parent: str
+    files: tuple[str, ...]
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word."""
+        return self.commit[:12]
+
+
 class Inspection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What can be seen of a change without running it."""
 
@@ -604,6 +617,8 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is wrong with it, or may be; a blocking one refuses the attempt."""
     protected: tuple[str, ...] = ()
     """Each protected path that it changes, and why that needs a person."""
+    former: tuple[str, ...] = ()
+    """The files of tests that it did more to than add tests: those that were there are run as well."""
 
 
 class Inspect(Effect[Inspection], frozen=True, kw_only=True):

@@ -34,6 +34,15 @@ def fault_of_inspection(inspection: Inspection) -> str | None:
     return "; ".join(f"{item.title} ({item.location})" if item.location else item.title for item in blocking)
 
 
+def doubt_of_former_tests(evidence: Evidence, files: Iterable[str]) -> str | None:
+    """Why a person has to look at what a change did to tests that were there before it, or None."""
+    fault = fault_of_evidence(evidence)
+    if fault is None:
+        return None
+    names = ", ".join(f"`{path}`" for path in files)
+    return f"{names}: as they were before the change, {fault}"
+
+
 def fault_of_evidence(evidence: Evidence) -> str | None:
     """Why the evidence does not carry the change, or None. Only a pass does."""
     if evidence.outcome is Outcome.PASS:

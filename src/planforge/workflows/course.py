@@ -65,6 +65,8 @@ class PipelineRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The change that an earlier run left."""
     tree: str = ""
     standing: tuple[Standing, ...] = ()
+    inspected: bool = False
+    """Whether what an earlier run left is looked at before it lands; runs recorded before that do without."""
 
     @property
     def branch(self) -> str:
@@ -104,6 +106,8 @@ class Course:
         self.files: tuple[str, ...] = ()
         """What the change touches, as far as this run made it."""
         self.protected: tuple[str, ...] = ()
+        self.former: tuple[str, ...] = ()
+        """The files of tests that were there before and that the change did more to than add tests."""
         self.problem: Problem | None = None
         self.verdicts = {each.stage: (each.verdict, each.judged) for each in request.standing if each.verdict}
         self.documents = {

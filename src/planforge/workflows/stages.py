@@ -35,6 +35,7 @@ from planforge.kernel.effects import (
     ReadDocument,
     ReleaseLease,
     RunCheck,
+    RunFormerTests,
     WriteDocument,
 )
 from planforge.kernel.events import (
@@ -47,7 +48,12 @@ from planforge.kernel.events import (
 )
 from planforge.kernel.evidence import Evidence, Outcome
 from planforge.rules import friction
-from planforge.rules.attempts import fault_of_evidence, fault_of_inspection, fault_of_patch
+from planforge.rules.attempts import (
+    doubt_of_former_tests,
+    fault_of_evidence,
+    fault_of_inspection,
+    fault_of_patch,
+)
 from planforge.rules.loops.rounds import Suite
 from planforge.rules.pipelines import Stage
 from planforge.rules.verdicts import KINDS, NO_VERDICT, Judgement, Verdict
@@ -241,6 +247,7 @@ async def _changed(course: Course, stage: Stage, iteration: int) -> Came:
             course.commit, course.tree = found.patch.commit, found.patch.tree
             course.files = tuple(dict.fromkeys((*course.files, *found.patch.files)))
             course.protected = found.inspection.protected
+            course.former = found.inspection.former
             document = await _left(course, stage, found.answer.text.strip() + "\n")
             words = f"changed {len(found.patch.files)} files"
             return Came(reason=words, document=document, answer=found.answer)
@@ -286,7 +293,7 @@ async def _inspected(
 ) -> _Proposed | str:
     """Look at the whole change, from where the task began, before anything of it is run."""
     inspection = await Inspect(commit=patch.commit, parent=course.request.base, files=())
-    if inspection != Inspection():
+    if inspection.findings or inspection.protected:
         await Note(
             AttemptInspected(
                 plan=course.request.task,
@@ -443,9 +450,14 @@ async def _landed(course: Course, stage: Stage, iteration: int) -> Came:
         return Came(reason="nothing was changed, so nothing lands")
     if fault := fault_of_evidence(await _verified(course, stage, iteration)):
         return Came(reason=fault, stuck=True)
-    if course.protected and not _seen_by_person(course):
+    if fault := await _fault_from_before(course):
+        return Came(reason=fault, stuck=True)
+    reasons = () if _seen_by_person(course) else course.protected
+    if doubt := await _doubt_of_former_tests(course):
+        reasons = (*reasons, doubt)
+    if reasons:
         gate = f"{PROTECTED}/{stage.name}"
-        decision: Decision = await _passed(course, stage, iteration, gate, course.protected)
+        decision: Decision = await _passed(course, stage, iteration, gate, reasons)
         if not decision.approved:
             return Came(reason=f"{decision.actor} said no to it: {decision.reason}", stuck=True, refused=True)
     landing = await _moved(course, stage)
@@ -456,6 +468,24 @@ async def _landed(course: Course, stage: Stage, iteration: int) -> Came:
         return Came(reason=words, stuck=True)
     await Note(_applied(course, stage, iteration))
     return Came(reason=f"landed {course.commit[:12]} on `{course.request.branch}`")
+
+
+async def _fault_from_before(course: Course) -> str | None:
+    """Look at a change that an earlier run left: what that run knew of it, this one does not."""
+    request = course.request
+    if not request.inspected or course.commit != request.commit:
+        return None
+    inspection = await Inspect(commit=course.commit, parent=request.base, files=())
+    course.protected, course.former = inspection.protected, inspection.former
+    return fault_of_inspection(inspection)
+
+
+async def _doubt_of_former_tests(course: Course) -> str | None:
+    """Why tests that were there before the task need a person, or None; whoever looked did not know that."""
+    if not course.former:
+        return None
+    evidence = await RunFormerTests(commit=course.commit, parent=course.request.base, files=course.former)
+    return doubt_of_former_tests(evidence, course.former)
 
 
 def _seen_by_person(course: Course) -> bool:

@@ -36,6 +36,7 @@ from planforge.kernel.effects import (
     Rebase,
     ReleaseLease,
     RunCheck,
+    RunFormerTests,
 )
 from planforge.kernel.events import (
     AttemptInspected,
@@ -53,7 +54,12 @@ from planforge.kernel.evidence import Evidence
 from planforge.kernel.scores import score
 from planforge.kernel.tokens import TokenState
 from planforge.rules import escalation
-from planforge.rules.attempts import fault_of_evidence, fault_of_inspection, fault_of_patch
+from planforge.rules.attempts import (
+    doubt_of_former_tests,
+    fault_of_evidence,
+    fault_of_inspection,
+    fault_of_patch,
+)
 from planforge.rules.escalation import Reached, Tried
 from planforge.workflows import asking, prompts
 from planforge.workflows.asking import Question
@@ -280,6 +286,7 @@ async def propose(
     if fault := fault_of_evidence(evidence):
         failing = evidence.counts.failed if evidence.counts else None
         return Refused(reason=fault, tip=base, reached=Reached.INSPECTION, failing=failing), lease
+    inspection = await _held_to_former_tests(request, attempt, patch, inspection)
     return Proposal(patch=patch, inspection=inspection, evidence=evidence), lease
 
 
@@ -368,7 +375,7 @@ async def _inspected(request: StepRequest, attempt: int, patch: Patch) -> Inspec
     if not request.inspected:
         return Inspection()
     inspection = await Inspect(commit=patch.commit, parent=patch.parent, files=request.phase.files)
-    if inspection != Inspection():
+    if inspection.findings or inspection.protected:
         await Note(
             AttemptInspected(
                 plan=request.plan,
@@ -387,6 +394,29 @@ async def _verified(request: StepRequest, attempt: int, patch: Patch) -> Evidenc
     event = VerifyFailed if fault_of_evidence(evidence) else VerifyOk
     await Note(event(plan=request.plan, step=request.phase.id, attempt=attempt, evidence=evidence))
     return evidence
+
+
+async def _held_to_former_tests(
+    request: StepRequest, attempt: int, patch: Patch, inspection: Inspection
+) -> Inspection:
+    """Run the tests as they were before the change; if they fail, it needs a person to land."""
+    if not inspection.former:
+        return inspection
+    evidence = await RunFormerTests(commit=patch.commit, parent=patch.parent, files=inspection.former)
+    doubt = doubt_of_former_tests(evidence, inspection.former)
+    if doubt is None:
+        return inspection
+    await Note(
+        AttemptInspected(
+            plan=request.plan,
+            step=request.phase.id,
+            attempt=attempt,
+            commit=patch.commit,
+            findings=(),
+            protected=(doubt,),
+        )
+    )
+    return msgspec.structs.replace(inspection, protected=(*inspection.protected, doubt))
 
 
 async def landed(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 
 from planforge.kernel.effects import Patch
 from planforge.workspace.git import Git
@@ -31,10 +33,8 @@ def counted(record: bytes) -> tuple[str, int]:
 
 def hashes(git: Git, old: str, new: str) -> tuple[tuple[str, str], ...]:
     """The paths that differ between two commits, each with the hash of its new content, if it has any."""
-    output = git.run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", *PLAIN, old, new).stdout
-    parts = output.split(b"\0")
     found = []
-    for meta, path in zip(parts[::2], parts[1::2], strict=False):
+    for meta, path in _raw(git, old, new):
         hash_ = meta.split()[3].decode()
         found.append((path.decode("utf-8", "backslashreplace"), hash_.strip("0") and hash_))
     return tuple(sorted(found))
@@ -46,6 +46,28 @@ def patch(git: Git, commit: str, tree: str, parent: str, conflicts: tuple[str, .
     return Patch(
         commit=commit, tree=tree, parent=parent, files=files, changed_lines=lines, conflicts=conflicts
     )
+
+
+def restored(git: Git, commit: str, parent: str, files: Collection[str], at: str) -> str:
+    """A commit that holds what `commit` does, with these files as in `parent`; no ref leads to it."""
+    entries = []
+    for meta, path in _raw(git, commit, parent):
+        if path.decode("utf-8", "backslashreplace") in files:
+            _, mode, _, blob, _ = meta.split()
+            entries.append(b"%s %s\t%s\0" % (mode, blob, path))  # mode 0 takes a file out
+    with tempfile.TemporaryDirectory(prefix="planforge-index-") as directory:
+        index = Path(directory) / "index"
+        git.run("read-tree", commit, index=index)
+        git.run("update-index", "-z", "--index-info", index=index, stdin=b"".join(entries))
+        tree = git.line("write-tree", index=index)
+    return git.commit_tree(tree, [commit], "the same with the tests of before\n", at)
+
+
+def _raw(git: Git, old: str, new: str) -> Iterator[tuple[bytes, bytes]]:
+    """The paths that differ between two commits, each with its modes and hashes on both sides."""
+    output = git.run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", *PLAIN, old, new).stdout
+    parts = output.split(b"\0")
+    return zip(parts[::2], parts[1::2], strict=False)
 
 
 def rebase(git: Git, commit: str, onto: str, keep: Callable[[str, str], Patch]) -> Patch:

@@ -73,6 +73,7 @@ ACTIVITY = {
     "Inspect": "Planforge looks at the change",
     "PassGate": "a person has to look at it",
     "RunCheck": "Planforge runs the tests in a fresh checkout",
+    "RunFormerTests": "Planforge runs the tests as they were before the change",
     "MakeSample": "the sample project is made",
     "OpenWorktree": "a worktree is made",
     "Rebase": "the change is carried over to what landed meanwhile",

@@ -356,7 +356,7 @@ def count_outcome(cost: Cost, tape: Tape, entry: Entry) -> None:
             cost.calls_without_tokens += 1
         else:
             cost.tokens += usage.input_tokens + usage.output_tokens
-    elif outcome.effect == "RunCheck":
+    elif outcome.effect in ("RunCheck", "RunFormerTests"):
         cost.checks += 1
         if not isinstance(outcome, EffectFailed):
             evidence = msgspec.json.decode(tape.body(outcome.outcome), type=Evidence)

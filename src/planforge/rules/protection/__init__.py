@@ -31,6 +31,7 @@ __all__ = [
     "Protection",
     "SizeSettings",
     "ci_files",
+    "holds_to_former_tests",
     "outside",
     "protected",
     "size_finding",
@@ -91,6 +92,11 @@ def protected(
             more = f"and {len(kept) - SHOWN} more of the kind"
             found.append(ProtectedChange(path=path, kind=kept[SHOWN].kind, why=more))
     return tuple(found)
+
+
+def holds_to_former_tests(settings: Protection) -> bool:
+    """Whether a person has to say so where tests that were there before do not pass any more."""
+    return settings.replace is None and Kind.FORMER_TESTS.value not in settings.remove
 
 
 def ci_files(paths: Iterable[str], settings: Protection | None = None) -> tuple[str, ...]:

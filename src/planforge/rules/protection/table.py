@@ -25,6 +25,8 @@ class Kind(StrEnum):
     MIGRATION = "migration"
     LICENCE = "licence"
     OWNER = "owner"
+    FORMER_TESTS = "former-tests"
+    """Tests that were there before and do not pass any more; told by running them, not by a path."""
     OWN = "protected"
     """What the project's own settings name."""
 
