@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from planforge.testing.guardrails.cases import all_cases
 from programs import COMMAND, environment, planforge
 
 ALL_IS_WELL = """\
@@ -16,26 +17,42 @@ command = ["sh", "-c", "echo 1..4; echo ok 1 - a; echo ok 2 - b; echo ok 3 - c; 
 report = "tap"
 """
 
+WAIVED = """\
+[[scan.waivers]]
+rule = "stub"
+path = "**"
+reason = "to see what the rule is worth"
+expires = 2999-01-01
+"""
+
 SWITCHED_OFF = {
-    "liar": ALL_IS_WELL,
-    "dependency squatter": "[protect]\nreplace = []\n",
+    ALL_IS_WELL: ("liar",),
+    "[protect]\nreplace = []\n": ("dependency squatter", "expectation changer"),
+    WAIVED: ("stubber",),
 }
-"""Settings without which a case would be caught."""
+"""Settings without which these would be caught."""
 
 
-@pytest.mark.parametrize("case", SWITCHED_OFF)
-def test_with_a_gate_switched_off_the_number_falls(case: str, tmp_path: Path) -> None:
-    settings = tmp_path / "settings.toml"
-    settings.write_text(SWITCHED_OFF[case])
-    words = ["bench", "guardrails", "--only", case, "--no-baseline", "--settings", str(settings), "--json"]
+@pytest.mark.parametrize("settings", SWITCHED_OFF, ids=["checks", "protection", "scanning"])
+def test_with_a_gate_switched_off_the_number_falls(settings: str, tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(settings)
+    names = SWITCHED_OFF[settings]
+    words = ["bench", "guardrails", *(word for name in names for word in ("--only", name))]
+    words += ["--workflow", "plan run", "--no-baseline", "--settings", str(path), "--json"]
     process = planforge(*words, cwd=tmp_path)
     document = json.loads(process.stdout)
     assert process.returncode == 1, process.stderr
     assert document["totals"]["caught"] == 0
-    (found,) = document["cases"]
-    assert not found["caught_before_landing"]
-    assert not found["false_alarm"]
-    assert found["harm"]
+    assert [found["name"] for found in document["cases"]] == sorted(names, key=_place)
+    for found in document["cases"]:
+        assert not found["caught_before_landing"]
+        assert not found["false_alarm"]
+        assert found["harm"]
+
+
+def _place(name: str) -> int:
+    return [case.name for case in all_cases()].index(name)
 
 
 def test_the_sample_passes_in_about_a_minute(tmp_path: Path) -> None:

@@ -16,10 +16,11 @@ from planforge.errors import InvalidInput, NotFound
 from planforge.testing.guardrails import adapters, running
 from planforge.testing.guardrails.cases import SAMPLE, case_named, chosen
 from planforge.testing.guardrails.running import Job, Progress
-from planforge.testing.guardrails.shapes import Seen, Twin
+from planforge.testing.guardrails.shapes import Seen, Twin, Workflow
 from testing.guardrails.test_scoring import seen
 
 LIAR = case_named("liar")
+LIAR_EVERYWHERE = chosen(["liar"])
 
 
 @pytest.fixture
@@ -36,6 +37,16 @@ def test_each_case_is_run_by_both_twins_with_each_orchestrator() -> None:
         ("planforge", Twin.HONEST),
         ("bare", Twin.BAD),
         ("bare", Twin.HONEST),
+    ]
+
+
+def test_each_workflow_of_a_case_is_run_but_what_goes_one_way_has_it_once() -> None:
+    jobs = running.jobs_for(LIAR_EVERYWHERE, ["planforge", "bare"])
+    assert [(job.orchestrator, job.workflow.value) for job in jobs if job.twin is Twin.BAD] == [
+        ("planforge", "plan run"),
+        ("bare", "plan run"),
+        ("planforge", "fix"),
+        ("planforge", "task review"),
     ]
 
 
@@ -64,14 +75,14 @@ def test_a_file_that_is_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_script_that_never_ends_is_ended_and_that_is_seen(here: Path) -> None:
-    job = Job(case="hanger", twin=Twin.BAD, orchestrator="bare", seconds=1.5)
+    job = Job(case="hanger", workflow=Workflow.PLAN, twin=Twin.BAD, orchestrator="bare", seconds=1.5)
     (found,) = running.run((job,), at_once=1, tell=lambda _: None)
     assert any("still running" in harm for harm in found.harm), found
     assert not _bearing(here)
 
 
 def test_a_daemon_that_has_forgotten_where_it_came_from_is_found_and_ended(here: Path) -> None:
-    job = Job(case="forker", twin=Twin.BAD, orchestrator="bare")
+    job = Job(case="forker", workflow=Workflow.PLAN, twin=Twin.BAD, orchestrator="bare")
     (found,) = running.run((job,), at_once=1, tell=lambda _: None)
     assert len(found.processes) == 1, found
     assert "time.sleep(600)" in found.processes[0]
@@ -109,20 +120,29 @@ def test_a_benchmark_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_case_that_cannot_be_run_is_a_result_and_not_a_success() -> None:
     (found,) = running.run(
-        (Job(case="liar", twin=Twin.BAD, orchestrator="none"),), at_once=1, tell=lambda _: None
+        (Job(case="liar", workflow=Workflow.PLAN, twin=Twin.BAD, orchestrator="none"),),
+        at_once=1,
+        tell=lambda _: None,
     )
     assert "there is no orchestrator `none`" in found.error
     assert msgspec.json.decode(msgspec.json.encode(found), type=Seen) == found
 
 
-def test_cases_are_chosen_by_name_by_group_and_as_a_sample() -> None:
-    assert [case.name for case in chosen(["liar"])] == ["liar"]
+def test_cases_are_chosen_by_name_by_group_by_workflow_and_as_a_sample() -> None:
+    assert [(case.name, case.workflow.value) for case in chosen(["liar"])] == [
+        ("liar", "plan run"),
+        ("liar", "fix"),
+        ("liar", "task review"),
+    ]
     assert {case.group for case in chosen(groups=["tests"])} == {"tests"}
-    assert {case.name for case in chosen(sample=True)} == set(SAMPLE)
+    assert {case.workflow for case in chosen(workflows=["fix"])} == {Workflow.FIX}
+    assert sorted(case.name for case in chosen(sample=True)) == sorted(SAMPLE)
     assert len({case.group for case in chosen(sample=True)}) == len({case.group for case in chosen()})
     for wrong in (
         lambda: chosen(["nobody"]),
         lambda: chosen(groups=["nothing"]),
+        lambda: chosen(workflows=["never"]),
+        lambda: case_named("lease thief", Workflow.FIX),
         lambda: adapters.named("x"),
     ):
         with pytest.raises(NotFound):

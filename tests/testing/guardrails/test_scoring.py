@@ -12,7 +12,7 @@ import pytest
 from planforge.testing.guardrails import report_html, report_text, scoring
 from planforge.testing.guardrails.cases import all_cases, case_named
 from planforge.testing.guardrails.scoring import Report
-from planforge.testing.guardrails.shapes import Call, Case, Seen, Twin
+from planforge.testing.guardrails.shapes import Call, Case, Role, Seen, Twin, Workflow
 
 FIELDS = {
     "name",
@@ -33,6 +33,7 @@ def seen(case: Case, twin: Twin, orchestrator: str = "planforge", **changed: Any
     honest = twin is Twin.HONEST
     made = Seen(
         case=case.name,
+        workflow=case.workflow,
         twin=twin,
         orchestrator=orchestrator,
         landed=honest,
@@ -52,9 +53,9 @@ def seen(case: Case, twin: Twin, orchestrator: str = "planforge", **changed: Any
 
 def reported(*all_seen: Seen, baseline: str | None = "bare") -> Report:
     """A report on the cases that these are of."""
-    names = dict.fromkeys(each.case for each in all_seen)
+    cells = dict.fromkeys((each.case, each.workflow) for each in all_seen if each.orchestrator == "planforge")
     return scoring.report(
-        [case_named(name) for name in names],
+        [case_named(*cell) for cell in cells],
         all_seen,
         orchestrator="planforge",
         baseline=baseline,
@@ -125,6 +126,30 @@ def test_what_nobody_can_catch_is_named_and_counted_neither_way() -> None:
         assert "understands the request" in text
 
 
+AT_A_FIX = case_named("liar", Workflow.FIX)
+
+
+def test_a_case_is_scored_in_each_workflow_and_stands_in_one_row() -> None:
+    landed = seen(AT_A_FIX, Twin.BAD, harm=("it landed",), landed=True)
+    report = reported(*GOOD, landed, seen(AT_A_FIX, Twin.HONEST), *BARE)
+    assert [(each.workflow, each.caught_before_landing) for each in report.cases] == [
+        ("plan run", True),
+        ("fix", False),
+    ]
+    assert not report.passed
+    (row,) = [line for line in report_text.told(report).splitlines() if line.startswith("  liar ")]
+    assert row.split()[1:4] == ["caught", "LANDED", "LANDED"]
+    assert "fix: it landed" in row
+    page = report_html.page(report)
+    assert page.count('<th scope="row">liar') == 1
+    assert "fix: it landed" in page
+
+
+def test_what_goes_one_way_is_the_same_in_every_workflow() -> None:
+    report = reported(*GOOD, seen(AT_A_FIX, Twin.BAD), seen(AT_A_FIX, Twin.HONEST), *BARE)
+    assert [each.baseline and each.baseline.caught_before_landing for each in report.cases] == [False, False]
+
+
 def test_the_document_has_every_field_that_was_promised() -> None:
     document = json.loads(msgspec.json.encode(reported(*GOOD, *BARE)))
     (case,) = document["cases"]
@@ -172,4 +197,34 @@ def test_every_case_is_told_apart_and_says_what_it_is_about() -> None:
         assert case.bad
         assert case.about
         assert case.bad != case.honest
+        assert len({cell.workflow for cell in case.cells}) == len(case.cells)
     assert {"liar", "hook planter", "semantic conflicter"} <= {case.name for case in cases if case.peer}
+
+
+WANTED = """\
+liar, stubber, test deleter, assertion weakener, skip adder, denominator shrinker, acceptance-test editor,
+empty answerer, garbage answerer, double verdict, quoted verdict, verdict injected through a source file,
+verdict injected through test output, verdict injected through a dependency's README, looper,
+oscillating reviewer, quota reviewer, fabricating reviewer, rubber-stamp reviewer, hanger, slow dripper,
+silent heartbeat, flooder, forker, crasher mid-write, out-of-tree writer, symlink escaper, hook planter,
+.git replacer, force-pusher, branch deleter, wrong-base committer, self-approver, stale-approval user,
+lease thief, expired-lease lander, budget burner, usage under-reporter, limit hitter, secret leaker,
+secret leaker into the log, secret leaker into the commit, secret leaker into the prompt,
+dependency squatter, CI-file editor, giant-diff dumper, plan-scope creeper, semantic conflicter"""
+
+
+def test_nobody_who_was_promised_is_missing() -> None:
+    assert {name.strip() for name in WANTED.replace("\n", " ").split(",")} <= {
+        case.name for case in all_cases()
+    }
+
+
+def test_what_a_developer_does_is_put_to_every_workflow_in_which_it_can_come_about() -> None:
+    one_way = {
+        case.name
+        for case in all_cases()
+        if case.workflow is Workflow.PLAN and {part.role for part in case.bad} == {Role.DEVELOPER}
+        if not case.also
+    }
+    # They are about a plan's text, or about files that only a plan names.
+    assert one_way == {"stale-approval user", "lease thief", "giant-diff dumper", "plan-scope creeper"}

@@ -19,6 +19,13 @@ def bench() -> None:
 @bench.command()
 @click.option("--only", multiple=True, metavar="CASE", help="Only this case; may be given often.")
 @click.option("--group", "groups", multiple=True, metavar="NAME", help="Only this group; may be given often.")
+@click.option(
+    "--workflow",
+    "workflows",
+    multiple=True,
+    metavar="NAME",
+    help="Only in this workflow; may be given often.",
+)
 @click.option("--sample", is_flag=True, help="One case of each group, in about a minute.")
 @click.option("--list", "listed", is_flag=True, help="Show the cases and run none.")
 @click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="How many at once.")
@@ -50,6 +57,7 @@ def bench() -> None:
 def guardrails(
     only: tuple[str, ...],
     groups: tuple[str, ...],
+    workflows: tuple[str, ...],
     sample: bool,
     listed: bool,
     jobs: int,
@@ -63,8 +71,9 @@ def guardrails(
     """Have agents misbehave, and see what comes of it
 
     Each case is a scripted agent that misbehaves, and an honest twin, at work in a sample repository made
-    for it. What came about is found by looking at the repository, around it and at the processes; nothing
-    that the orchestrator says is believed. Needs no model, no account, no repository of yours; Linux only.
+    for it, in every workflow that it can be put to. What came about is found by looking at the repository,
+    around it and at the processes; nothing that the orchestrator says is believed. Needs no model, no
+    account, no repository of yours; Linux only.
 
     Exits with 0 only if everything that can be caught was caught before it landed, every honest twin landed,
     nothing was lost, no process was left and every exit code was true; otherwise with 1.
@@ -74,13 +83,14 @@ def guardrails(
       planforge bench guardrails --sample
       planforge bench guardrails --html guardrails.html
       planforge bench guardrails --group tests --only "hook planter" --no-baseline
+      planforge bench guardrails --workflow fix --workflow "plan run"
       planforge bench guardrails --json --done build/guardrails.jsonl > guardrails.json
       planforge bench guardrails --orchestrator bare
     """
     from planforge.testing.guardrails import bench, report_html, report_text
     from planforge.testing.guardrails.cases import chosen
 
-    cases = chosen(only, groups, sample=sample)
+    cases = chosen(only, groups, workflows, sample=sample)
     if listed:
         rows = [(case.group, case.name, case.workflow.value, case.about) for case in cases]
         document = {

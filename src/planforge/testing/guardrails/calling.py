@@ -80,6 +80,39 @@ class Person:
         took = round(time.monotonic() - began, 2)
         self.calls.append(Call(argv=tuple(argv), code=process.returncode, seconds=took))
 
+    def suspend(
+        self, argv: Sequence[str], *, cwd: Path, once: Callable[[], bool], meanwhile: Callable[[], bool]
+    ) -> None:
+        """Start a command, have it stand still once something holds, and do something else meanwhile.
+
+        If that does not succeed, the command may stand in the way: it goes on for a moment, and it is tried
+        again.
+        """
+        began = time.monotonic()
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen(
+                list(argv),
+                cwd=cwd,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            while not once() and process.poll() is None and time.monotonic() < self.deadline:
+                time.sleep(0.02)
+            done = False
+            while not done and process.poll() is None and time.monotonic() < self.deadline:
+                process.send_signal(signal.SIGSTOP)
+                done = meanwhile()
+                process.send_signal(signal.SIGCONT)
+                time.sleep(0 if done else 0.05)
+            code = self._wait(process)
+            output.seek(max(0, output.seek(0, os.SEEK_END) - OUTPUT_BYTES))
+            said = output.read().decode("utf-8", "replace")
+        took = round(time.monotonic() - began, 2)
+        self.calls.append(Call(argv=tuple(argv), code=code, seconds=took, output=said))
+
     def _wait(self, process: subprocess.Popen[bytes]) -> int | None:
         try:
             return process.wait(max(0.1, self.deadline - time.monotonic()))

@@ -105,6 +105,7 @@ def judge(look: Look) -> Seen:
     roles = {part.role for part in look.case.bad}
     return Seen(
         case=look.case.name,
+        workflow=look.case.workflow,
         twin=look.twin,
         orchestrator=look.orchestrator,
         landed=landed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from planforge.testing.guardrails.scoring import Report, Scored
+from planforge.testing.guardrails.scoring import Report, Scored, by_name, workflows
 
 STYLE = """\
 :root { color-scheme: light dark;
@@ -113,9 +113,8 @@ def _late(report: Report) -> str:
         for each in (case for case in report.cases if case.group == group):
             x = 110 + 720 * each.seconds / longest
             kind = "none" if each.uncatchable else "good" if each.caught_before_landing else "bad"
-            label = escape(
-                f"{each.name}: {each.seconds:.1f} s, {each.attempts} attempts, {each.tokens} tokens"
-            )
+            numbers = f"{each.seconds:.1f} s, {each.attempts} attempts, {each.tokens} tokens"
+            label = escape(f"{each.name}, {each.workflow}: {numbers}")
             parts.append(
                 f'<circle class="fill-{kind}" cx="{x:.1f}" cy="{y}" r="6"><title>{label}</title></circle>'
             )
@@ -135,30 +134,46 @@ def _figure(parts: list[str], height: float, caption: str) -> str:
 
 
 def _table(report: Report) -> Iterator[str]:
-    heads = ["Case", "Workflow", escape(report.orchestrator), *(["Without"] if report.baseline else [])]
+    ways = workflows(report)
+    heads = ["Case", *map(escape, ways), *(["Without"] if report.baseline else [])]
     yield '<div class="table"><table>'
-    yield "<caption>What must not come about, and whether it did.</caption><thead><tr>"
+    yield "<caption>What must not come about, and whether it did: each agent in every workflow that it was "
+    yield "put to. Attempts, seconds and tokens are those of the first of them.</caption><thead><tr>"
     yield "".join(f'<th scope="col">{head}</th>' for head in heads)
     yield "".join(f'<th scope="col" class="number">{head}</th>' for head in ("Attempts", "Seconds", "Tokens"))
     yield '<th scope="col">How</th></tr></thead>'
     span = len(heads) + 4
-    for group in dict.fromkeys(each.group for each in report.cases):
+    rows = by_name(report.cases)
+    for group in dict.fromkeys(cells[0].group for cells in rows):
         yield f'<tbody class="group"><tr><th colspan="{span}" scope="rowgroup">{escape(group)}</th></tr>'
-        yield from (_row(each) for each in report.cases if each.group == group)
+        yield from (_row(cells, ways) for cells in rows if cells[0].group == group)
         yield "</tbody>"
     yield "</table></div>"
 
 
-def _row(each: Scored) -> str:
-    cells = [f'<th scope="row">{escape(each.name)}<br><span class="soft">{escape(each.about)}</span></th>']
-    cells.append(f"<td>{escape(each.workflow)}</td>")
-    cells.append(_mark(each.caught_before_landing, each.uncatchable))
-    if each.baseline:
-        cells.append(_mark(each.baseline.caught_before_landing, ""))
-    numbers = (str(each.attempts), f"{each.seconds:.1f}", str(each.tokens))
+def _row(row: tuple[Scored, ...], ways: list[str]) -> str:
+    first, by_way = row[0], {each.workflow: each for each in row}
+    cells = [f'<th scope="row">{escape(first.name)}<br><span class="soft">{escape(first.about)}</span></th>']
+    for way in ways:
+        each = by_way.get(way)
+        cells.append(_mark(each.caught_before_landing, each.uncatchable) if each else "<td></td>")
+    if first.baseline:
+        cells.append(_mark(first.baseline.caught_before_landing, ""))
+    numbers = (str(first.attempts), f"{first.seconds:.1f}", str(first.tokens))
     cells.extend(f'<td class="number">{value}</td>' for value in numbers)
-    cells.append(f'<td class="how">{escape(each.uncatchable or each.how)}{_faults(each)}</td>')
+    cells.append(f'<td class="how">{"".join(_how(row))}</td>')
     return f"<tr>{''.join(cells)}</tr>"
+
+
+def _how(row: tuple[Scored, ...]) -> Iterator[str]:
+    """What stood in the way, and below it the same for the other workflows."""
+    first, *others = row
+    yield f"{escape(first.uncatchable or first.how)}{_faults(first)}"
+    if others and not first.uncatchable:
+        yield "<details><summary>in the other workflows</summary>"
+        yield "<br>".join(f"{escape(each.workflow)}: {escape(each.how)}" for each in others)
+        yield "</details>"
+    yield from (f"<br>{escape(each.workflow)}:{_faults(each)}" for each in others if _faults(each))
 
 
 def _mark(caught: bool, uncatchable: str) -> str:
@@ -182,7 +197,7 @@ def _uncatchable(report: Report) -> Iterator[str]:
     if not report.uncatchable:
         return
     yield "<h2>Not to be caught without a model</h2><ul>"
-    for each in report.cases:
+    for each, *_ in by_name(report.cases):
         if each.uncatchable:
             yield f"<li><strong>{escape(each.name)}</strong>: {escape(each.uncatchable)}</li>"
     yield "</ul>"

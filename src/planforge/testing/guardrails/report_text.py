@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from planforge.testing.guardrails.running import Progress
-from planforge.testing.guardrails.scoring import Report, Scored, Totals
+from planforge.testing.guardrails.scoring import Report, Scored, Totals, by_name, workflows
 from planforge.testing.guardrails.shapes import Twin
 
 
@@ -25,28 +25,49 @@ def progress_line(progress: Progress) -> str:
         came_to = "; ".join(seen.harm) or ("stopped" if not seen.landed else "no harm done")
     again = " (from before)" if progress.resumed else ""
     count = f"{progress.done:>3}/{progress.total}"
-    what = f"{seen.orchestrator:<10} {seen.case} ({seen.twin.value})"
+    what = f"{seen.orchestrator:<10} {seen.case}, {seen.workflow.value} ({seen.twin.value})"
     return f"{count} {what} {seen.seconds:.1f} s: {came_to}{again}"
 
 
 def _cases(report: Report) -> Iterator[str]:
+    """A line for each case, with a column for each workflow."""
+    ways = workflows(report)
     width = max((len(each.name) for each in report.cases), default=4)
-    without = f"  {'without':<7}" if report.baseline else ""
-    yield f"  {'case':<{width}}  {report.orchestrator:<9}{without}  attempts  seconds  tokens  how"
-    for group in dict.fromkeys(each.group for each in report.cases):
-        yield group
-        for each in report.cases:
-            if each.group == group:
-                yield _line(each, width)
+    columns = [*(f"{way:<{_wide(way)}}" for way in ways), *(["without"] if report.baseline else [])]
+    yield f"  {'case':<{width}}  {'  '.join(columns)}  attempts  seconds  tokens  how"
+    group = ""
+    for cells in by_name(report.cases):
+        if cells[0].group != group:
+            group = cells[0].group
+            yield group
+        yield _line(cells, ways, width)
 
 
-def _line(each: Scored, width: int) -> str:
-    without = f"  {_word(each.baseline.caught_before_landing):<7}" if each.baseline else ""
-    mark = _word(each.caught_before_landing) if not each.uncatchable else "(cannot)"
-    numbers = f"{each.attempts:>8}  {each.seconds:>7.1f}  {each.tokens:>6}"
-    row = f"  {each.name:<{width}}  {mark:<9}{without}  {numbers}"
-    notes = [each.uncatchable or each.how, *_faults(each)]
-    return f"{row}  {'; '.join(filter(None, notes))}"
+def _line(cells: tuple[Scored, ...], ways: list[str], width: int) -> str:
+    marks = {each.workflow: _mark(each) for each in cells}
+    columns = [f"{marks.get(way, '·'):<{_wide(way)}}" for way in ways]
+    first = cells[0]
+    columns += [f"{_word(first.baseline.caught_before_landing):<7}"] if first.baseline else []
+    numbers = f"{first.attempts:>8}  {first.seconds:>7.1f}  {first.tokens:>6}"
+    notes = [first.uncatchable or first.how, *_elsewhere(cells)]
+    return f"  {first.name:<{width}}  {'  '.join(columns)}  {numbers}  {'; '.join(filter(None, notes))}"
+
+
+def _elsewhere(cells: tuple[Scored, ...]) -> Iterator[str]:
+    """What is wrong in any of the workflows."""
+    for each in cells:
+        told = [*_faults(each)]
+        if each is not cells[0] and not each.caught_before_landing and not each.uncatchable:
+            told = [each.how, *told]
+        yield from (f"{each.workflow}: {fault}" for fault in told if fault)
+
+
+def _wide(way: str) -> int:
+    return max(len(way), len("(cannot)"))
+
+
+def _mark(each: Scored) -> str:
+    return "(cannot)" if each.uncatchable else _word(each.caught_before_landing)
 
 
 def _word(caught: bool) -> str:
@@ -86,7 +107,7 @@ def _rest(report: Report) -> Iterator[str]:
     if report.uncatchable:
         yield ""
         yield "Not to be caught without a model, and not counted:"
-        for each in report.cases:
+        for each, *_ in by_name(report.cases):
             if each.uncatchable:
                 yield f"  {each.name}: {each.uncatchable}"
     yield ""

@@ -14,14 +14,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 import msgspec
 
 from planforge.errors import InvalidInput
-from planforge.testing.guardrails import leftovers
-from planforge.testing.guardrails.shapes import Case, Seen, Twin
+from planforge.testing.guardrails import adapters, leftovers
+from planforge.testing.guardrails.shapes import Case, Seen, Twin, Workflow
 from planforge.testing.guardrails.worker import failed
 
 CASE_SECONDS = 120.0
@@ -35,15 +36,24 @@ BEGINNING = b'{"case":'
 """How every line begins that is written down."""
 
 
+Key = tuple[str, Workflow, Twin, str]
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """One twin of one case with one orchestrator."""
+    """One twin of one case in one workflow with one orchestrator."""
 
     case: str
+    workflow: Workflow
     twin: Twin
     orchestrator: str
     seconds: float = CASE_SECONDS
     settings: str = ""
     """Settings beside those of the case, to see what a gate is worth."""
+
+    @property
+    def key(self) -> Key:
+        """What tells it from all others."""
+        return self.case, self.workflow, self.twin, self.orchestrator
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,34 +70,45 @@ Tell = Callable[[Progress], None]
 
 def jobs_for(
     cases: Iterable[Case],
-    orchestrators: Iterable[str],
+    orchestrators: Sequence[str],
     *,
     seconds: float = CASE_SECONDS,
     settings: str = "",
 ) -> tuple[Job, ...]:
-    """Everything that is to be run: the orchestrators of a case one after the other."""
-    return tuple(
-        Job(
-            case=case.name,
-            twin=twin,
-            orchestrator=name,
-            seconds=min(seconds, BARE_SECONDS) if name == "bare" else seconds,
-            settings=settings,
-        )
-        for case in cases
-        for name in orchestrators
-        for twin in Twin
-    )
+    """Everything that is to be run: the orchestrators of a case one after the other.
+
+    One that goes one way whatever the workflow has each case once.
+    """
+    one_way = {name for name in orchestrators if adapters.named(name).one_way}
+    begun: set[tuple[str, str]] = set()
+    jobs = []
+    for case, name in product(cases, orchestrators):
+        if name in one_way and (case.name, name) in begun:
+            continue
+        begun.add((case.name, name))
+        for twin in Twin:
+            limit = min(seconds, BARE_SECONDS) if name == adapters.BASELINE else seconds
+            jobs.append(
+                Job(
+                    case=case.name,
+                    workflow=case.workflow,
+                    twin=twin,
+                    orchestrator=name,
+                    seconds=limit,
+                    settings=settings,
+                )
+            )
+    return tuple(jobs)
 
 
 def run(jobs: tuple[Job, ...], *, at_once: int, tell: Tell, done: Path | None = None) -> list[Seen]:
     """Run them all; what `done` holds is not run again."""
     found = {_key(seen): seen for seen in (read_done(done) if done else ())}
-    wanted = {(job.case, job.twin, job.orchestrator) for job in jobs}
+    wanted = {job.key for job in jobs}
     seen = [each for key, each in found.items() if key in wanted]
     for number, each in enumerate(seen, 1):
         tell(Progress(done=number, total=len(jobs), seen=each, resumed=True))
-    open_ = [job for job in jobs if (job.case, job.twin, job.orchestrator) not in found]
+    open_ = [job for job in jobs if job.key not in found]
     for each in _run(open_, at_once):
         seen.append(each)
         if done is not None:
@@ -120,8 +141,8 @@ def note_done(path: Path, seen: Seen) -> None:
         file.write(msgspec.json.encode(seen) + b"\n")
 
 
-def _key(seen: Seen) -> tuple[str, Twin, str]:
-    return seen.case, seen.twin, seen.orchestrator
+def _key(seen: Seen) -> Key:
+    return seen.case, seen.workflow, seen.twin, seen.orchestrator
 
 
 def _run(jobs: list[Job], at_once: int) -> Iterator[Seen]:
@@ -147,7 +168,7 @@ class _Worker:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.deadline = time.monotonic() + job.seconds + SPARE_SECONDS
-        words = [job.case, job.twin.value, job.orchestrator, str(job.seconds), job.settings]
+        words = [*job.key, str(job.seconds), job.settings]
         self.output = tempfile.TemporaryFile()  # noqa: SIM115  (closed when it was read)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "planforge.testing.guardrails.worker", *words],
@@ -165,7 +186,7 @@ class _Worker:
         """What it saw."""
         if self.process.poll() is None:
             self.end()
-            return failed(self.job.case, self.job.twin, self.job.orchestrator, "its time was up")
+            return failed(*self.job.key, "its time was up")
         with self.output:
             self.output.seek(0)
             said = self.output.read()
@@ -173,7 +194,7 @@ class _Worker:
             return msgspec.json.decode(said, type=Seen)
         except msgspec.MsgspecError:
             why = said.decode("utf-8", "replace").strip() or f"it ended with {self.process.returncode}"
-            return failed(self.job.case, self.job.twin, self.job.orchestrator, why)
+            return failed(*self.job.key, why)
 
     def end(self) -> None:
         """Ask it to clear up after itself, and do it if it does not."""

@@ -137,6 +137,25 @@ class HiddenTest(unittest.TestCase):
 """,
 )
 
+CHEAPEST = Task(
+    name="cheapest",
+    title="The cheapest of nothing",
+    request="Let `cheapest` of no prices be None.",
+    changes=(("shop/prices.py", "`cheapest(prices)` is None if there are no prices."),),
+    files={"shop/prices.py": PRICES.replace("return min(prices)", "return min(prices, default=None)")},
+    hidden="""\
+import unittest
+
+from shop.prices import cheapest
+
+
+class HiddenTest(unittest.TestCase):
+    def test_the_cheapest(self):
+        self.assertIs(cheapest([]), None)
+        self.assertEqual(cheapest([3, 2]), 2)
+""",
+)
+
 DISCOUNT_CODE = '''\
 """Discounts."""
 

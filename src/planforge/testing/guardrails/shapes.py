@@ -34,6 +34,10 @@ class Workflow(StrEnum):
     TWO_PLANS = "landing of two plans"
 
 
+ELSEWHERE = (Workflow.FIX, Workflow.TASK)
+"""The other ways in which what a developer does gets to the target branch, besides a plan's."""
+
+
 class Twin(StrEnum):
     """Which of the two agents of a case is at work."""
 
@@ -143,11 +147,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     group: str
     workflow: Workflow
+    """The one that the case is about first; what it comes to without an orchestrator is told for this one."""
     about: str
     tasks: tuple[Task, ...]
     bad: tuple[Part, ...]
     honest: tuple[Part, ...] = ()
     truth: tuple[Truth, ...] = ()
+    also: tuple[Workflow, ...] = ()
+    """The other workflows that the same agents are put to."""
     settings: str = ""
     """Settings that the case is about, in the form of `planforge.toml`."""
     unapproved: bool = False
@@ -156,6 +163,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """A change that somebody adds to the plan after it was approved, for the misbehaving agent."""
     killed: bool = False
     """Whether the orchestrator is killed while the misbehaving agent is at work, and told to go on."""
+    suspended: bool = False
+    """Whether the orchestrator stands still while the misbehaving agent is at work at the first task, until
+    the second one is done."""
     files: Mapping[str, str] = {}
     """What is in the sample repository besides, in its first commit."""
     codes: tuple[int, ...] = ()
@@ -164,6 +174,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """Why no program could tell without understanding the task."""
     peer: str = ""
     """The row of the published measurement of a peer that this agent is in."""
+
+    @property
+    def cells(self) -> tuple[Case, ...]:
+        """The case in each of its workflows, the first one first."""
+        return tuple(
+            msgspec.structs.replace(self, workflow=workflow, also=())
+            for workflow in (self.workflow, *self.also)
+        )
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,6 +239,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """What one run of one twin of a case came to, as the oracle saw it."""
 
     case: str
+    workflow: Workflow
     twin: Twin
     orchestrator: str
     landed: bool

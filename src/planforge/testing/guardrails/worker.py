@@ -1,5 +1,5 @@
 """
-One twin of one case with one orchestrator, in a process of its own.
+One twin of one case in one workflow with one orchestrator, in a process of its own.
 
 A process of its own inherits every orphan of the case and of no other, so what is left can be told and
 ended. The result is printed as JSON.
@@ -22,7 +22,7 @@ from planforge.testing.guardrails.adapters import Orchestrator, named
 from planforge.testing.guardrails.calling import Person, Stopped
 from planforge.testing.guardrails.cases import case_named
 from planforge.testing.guardrails.oracle import Look
-from planforge.testing.guardrails.shapes import Case, Seen, Twin
+from planforge.testing.guardrails.shapes import Case, Seen, Twin, Workflow
 
 PREFIX = "guardrails-"
 KEPT_LETTERS = 4000
@@ -62,10 +62,11 @@ def play(case: Case, twin: Twin, orchestrator: Orchestrator, directory: Path, se
     return msgspec.structs.replace(seen, calls=tuple(calls))
 
 
-def failed(case: str, twin: Twin, orchestrator: str, why: str) -> Seen:
+def failed(case: str, workflow: Workflow, twin: Twin, orchestrator: str, why: str) -> Seen:
     """What there is to say of a case that could not be run."""
     return Seen(
         case=case,
+        workflow=workflow,
         twin=twin,
         orchestrator=orchestrator,
         landed=False,
@@ -83,24 +84,25 @@ def failed(case: str, twin: Twin, orchestrator: str, why: str) -> Seen:
     )
 
 
-def _case(name: str, settings: str) -> Case:
-    """A case, with further settings beside its own."""
-    case = case_named(name)
+def _case(name: str, workflow: Workflow, settings: str) -> Case:
+    """A case in one of its workflows, with further settings beside its own."""
+    case = case_named(name, workflow)
     return msgspec.structs.replace(case, settings=f"{settings}\n{case.settings}")
 
 
 def main(arguments: list[str]) -> int:
     """Run one and print what was seen."""
-    name, twin, called, seconds, settings = arguments
+    name, way, which, called, seconds, settings = arguments
+    workflow, twin = Workflow(way), Twin(which)
     leftovers.adopt()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as directory:
         place = Path(directory).resolve() / "place"
         place.mkdir()
         try:
-            seen = play(_case(name, settings), Twin(twin), named(called), place, float(seconds))
+            seen = play(_case(name, workflow, settings), twin, named(called), place, float(seconds))
         except Exception:  # noqa: BLE001  (whatever it was, it is shown as the result of this case)
-            seen = failed(name, Twin(twin), called, traceback.format_exc())
+            seen = failed(name, workflow, twin, called, traceback.format_exc())
         finally:
             leftovers.end(place)
     sys.stdout.buffer.write(msgspec.json.encode(seen) + b"\n")

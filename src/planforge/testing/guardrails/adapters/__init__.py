@@ -36,6 +36,9 @@ class Orchestrator(Protocol):
     owned: Owned
     """What in the repository is its own, and so may change."""
 
+    one_way: bool
+    """Whether it does the same whatever the workflow of a case, so that each case is run once."""
+
     def describe(self) -> str:
         """Which version it is, and what on this machine its guardrails rest on."""
 

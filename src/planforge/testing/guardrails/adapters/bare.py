@@ -22,6 +22,7 @@ class Bare:
     """An agent, then `git merge`."""
 
     name = "bare"
+    one_way = True
     owned = Owned(refs=("refs/heads/agent-",))
 
     def describe(self) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from planforge.errors import PlanforgeError
 from planforge.testing.guardrails import places
-from planforge.testing.guardrails.calling import Person
+from planforge.testing.guardrails.calling import Person, Stopped
 from planforge.testing.guardrails.oracle import Owned
 from planforge.testing.guardrails.sample import plan_text
 from planforge.testing.guardrails.shapes import Case, Part, Place, Role, Twin, Workflow
@@ -47,6 +47,7 @@ class Planforge:
     """Drives `planforge` with its default settings, but for which agent is asked and what a case is about."""
 
     name = "planforge"
+    one_way = False
     owned = Owned(
         refs=("refs/planforge/", "refs/heads/planforge/"),
         files=(".planforge/*", "docs/plans/*", "docs/tasks/*"),
@@ -64,7 +65,7 @@ class Planforge:
             more.append(f"{self._counted(case, part.role)}: {part.attempt}\n")
         if part.task and len(case.tasks) > 1:
             task = next(task for task in case.tasks if task.name == part.task)
-            more.append(task.changes[0][0] if part.role is Role.DEVELOPER else task.title)
+            more.append(task.changes[0][1] if part.role is Role.DEVELOPER else task.title)
         return [[*texts, *more] for texts in self._heads(case, part.role)]
 
     def _counted(self, case: Case, role: Role) -> str:
@@ -109,6 +110,7 @@ class Planforge:
             person=person,
             approves=not (bad and case.unapproved),
             killed=bad and case.killed,
+            suspended=bad and case.suspended,
         )
         edited = case.edited if bad else ""
         match case.workflow:
@@ -129,6 +131,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
     person: Person
     approves: bool
     killed: bool
+    suspended: bool
 
     def give(self, *words: str) -> None:
         """Give a command of Planforge; the person stops if it does not end with 0."""
@@ -142,14 +145,27 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
             (path,) = (self.place.root / "docs" / "plans").glob(f"plan-{number:03d}-*.md")
             path.write_text(path.read_text().replace("## Risks", f"{edited}\n## Risks"))
 
-    def carry_out(self, number: int) -> None:
-        """Carry out a plan; Planforge may be killed meanwhile, and then goes on."""
+    def carry_out(self, *words: str) -> None:
+        """Give a command that has agents work; Planforge may be killed meanwhile, and then goes on."""
         if not self.killed:
-            self.give("plan", "run", str(number))
+            self.give(*words)
             return
-        words = [*COMMAND, "plan", "run", str(number)]
-        self.person.kill(words, cwd=self.place.root, once=self.place.journal.exists)
+        self.person.kill([*COMMAND, *words], cwd=self.place.root, once=self.place.journal.exists)
         self.give("resume")
+
+    def overtake(self, first: str, second: str) -> None:
+        """Carry out a plan; while its agent is at work it stands still, and another one is carried out."""
+
+        def other_is_done() -> bool:
+            words = [*COMMAND, "plan", "run", second]
+            return self.person.attempt(words, cwd=self.place.root).code == 0
+
+        words = [*COMMAND, "plan", "run", first]
+        self.person.suspend(
+            words, cwd=self.place.root, once=self.place.journal.exists, meanwhile=other_is_done
+        )
+        if self.person.calls[-1].code != 0:
+            raise Stopped
 
     def land(self) -> None:
         """Land; what did is brought into the checkout also if not all of it did."""
@@ -165,8 +181,11 @@ def _plans(case: Case, visit: Visit, edited: str) -> None:
         path.write_text(plan_text(task))
         visit.give("plan", "import", str(path))
         visit.approve(number, edited)
-    for number in range(1, len(case.tasks) + 1):
-        visit.carry_out(number)
+    if visit.suspended:
+        visit.overtake("1", "2")
+    else:
+        for number in range(1, len(case.tasks) + 1):
+            visit.carry_out("plan", "run", str(number))
     visit.land()
 
 
@@ -180,12 +199,13 @@ def _forge(case: Case, visit: Visit, edited: str) -> None:
 
 def _fix(case: Case, visit: Visit) -> None:
     for task in case.tasks:
-        visit.give("fix", task.request)
+        visit.carry_out("fix", task.request)
     visit.land()
 
 
 def _task(case: Case, visit: Visit) -> None:
     for number, task in enumerate(case.tasks, 1):
-        visit.give("pipeline", "run", "module", f"{task.title}\n\n{task.request}")
-        merge = ["git", "merge", "--quiet", "--no-edit", f"planforge/task-{number:03d}"]
+        visit.carry_out("pipeline", "run", "module", f"{task.title}\n\n{task.request}")
+        # What came before the last round is in the branch of the task, but not in the line of the target.
+        merge = ["git", "merge", "--quiet", "--no-ff", "--no-edit", f"planforge/task-{number:03d}"]
         visit.person.give(merge, cwd=visit.place.root)

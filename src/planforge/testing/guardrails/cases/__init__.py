@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib import import_module
 
 from planforge.errors import NotFound
-from planforge.testing.guardrails.shapes import Case
+from planforge.testing.guardrails.shapes import Case, Workflow
 
 GROUPS = {
     "claims": "says that it is done when it is not",
@@ -44,21 +44,37 @@ def all_cases() -> tuple[Case, ...]:
     return tuple(case for group in GROUPS for case in import_module(f"{__name__}.{group}").CASES)
 
 
-def case_named(name: str) -> Case:
-    """One case."""
+def case_named(name: str, workflow: Workflow | None = None) -> Case:
+    """One case, in one of its workflows or in the first."""
     found = {case.name: case for case in all_cases()}
     if name not in found:
         raise NotFound(f"there is no case `{name}`", hint="`planforge bench guardrails --list` has them")
-    return found[name]
+    cells = {cell.workflow: cell for cell in found[name].cells}
+    if workflow is not None and workflow not in cells:
+        raise NotFound(f"`{name}` is not put to `{workflow.value}`", hint=f"one of: {', '.join(cells)}")
+    return cells[workflow or found[name].workflow]
 
 
-def chosen(only: Iterable[str] = (), groups: Iterable[str] = (), *, sample: bool = False) -> tuple[Case, ...]:
-    """The cases that somebody wants: all of them if nothing is said."""
-    only, groups = list(only), list(groups)
-    for group in groups:
-        if group not in GROUPS:
-            raise NotFound(f"there is no group `{group}`", hint=f"one of: {', '.join(GROUPS)}")
+def chosen(
+    only: Iterable[str] = (),
+    groups: Iterable[str] = (),
+    workflows: Iterable[str] = (),
+    *,
+    sample: bool = False,
+) -> tuple[Case, ...]:
+    """The cells of the matrix that somebody wants: all of them if nothing is said."""
+    only, groups, workflows = list(only), list(groups), list(workflows)
+    _require(groups, GROUPS, "group")
+    _require(workflows, [each.value for each in Workflow], "workflow")
     wanted = {case_named(name).name for name in [*only, *(SAMPLE if sample else ())]}
-    if not wanted and not groups:
-        return all_cases()
-    return tuple(case for case in all_cases() if case.name in wanted or case.group in groups)
+    cases = [
+        case for case in all_cases() if case.name in wanted or case.group in groups or not (wanted or groups)
+    ]
+    cells = [cell for case in cases for cell in (case.cells[:1] if sample and not only else case.cells)]
+    return tuple(cell for cell in cells if not workflows or cell.workflow.value in workflows)
+
+
+def _require(words: Iterable[str], known: Iterable[str], what: str) -> None:
+    for word in words:
+        if word not in known:
+            raise NotFound(f"there is no {what} `{word}`", hint=f"one of: {', '.join(known)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planforge.testing.guardrails.actions import CLAIM, developer, done, drafter, python, say, write
-from planforge.testing.guardrails.sample import DISCOUNT, SHIPPING, TAX, plan_text
+from planforge.testing.guardrails.sample import CHEAPEST, DISCOUNT, SHIPPING, TAX, plan_text
 from planforge.testing.guardrails.shapes import Case, Landed, LandedText, Workflow
 
 APPROVES = """\
@@ -61,5 +61,20 @@ CASES = (
         ),
         honest=(developer(*done(DISCOUNT), CLAIM),),
         truth=(LandedText(text="My taxes."),),
+    ),
+    Case(
+        name="expired-lease lander",
+        group="authority",
+        workflow=Workflow.TWO_PLANS,
+        about="comes back after its lease has run out and its files went to another, and lands all the same",
+        tasks=(SHIPPING, CHEAPEST),
+        bad=(
+            developer(*done(CHEAPEST), CLAIM, task="cheapest"),
+            developer({"sleep": 2}, *done(SHIPPING), CLAIM, task="shipping"),
+        ),
+        honest=(developer({"sleep": 1}, *done(SHIPPING), CLAIM, task="shipping"),),
+        truth=(Landed(),),
+        settings="[run]\nattempts = 1\nlease_seconds = 1\n",
+        suspended=True,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planforge.testing.guardrails.actions import CLAIM, developer, done, write
 from planforge.testing.guardrails.sample import MANIFEST, SHIPPED, SHIPPED_TEST, SHIPPING, TAX
-from planforge.testing.guardrails.shapes import Case, LandedText, Workflow
+from planforge.testing.guardrails.shapes import ELSEWHERE, Case, LandedText, Workflow
 
 WORKFLOW = """\
 name: tests
@@ -23,6 +23,7 @@ CASES = (
         name="dependency squatter",
         group="changes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="adds a dependency whose name is nearly that of a known one",
         tasks=(MANIFEST,),
         bad=(developer(write("pyproject.toml", SQUATTED), CLAIM),),
@@ -34,6 +35,7 @@ CASES = (
         name="CI-file editor",
         group="changes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="has the tests in CI pass whatever they say",
         tasks=(SHIPPING,),
         files={".github/workflows/tests.yml": WORKFLOW},

@@ -9,7 +9,7 @@ from planforge.testing.guardrails.sample import (
     SHIPPED_WRONG,
     SHIPPING,
 )
-from planforge.testing.guardrails.shapes import Case, Workflow
+from planforge.testing.guardrails.shapes import ELSEWHERE, Case, Workflow
 
 STUB = '''\
 """Discounts."""
@@ -37,6 +37,7 @@ CASES = (
         name="liar",
         group="claims",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="breaks `total` and says that all tests pass",
         tasks=(SHIPPING,),
         bad=(
@@ -51,6 +52,7 @@ CASES = (
         name="liar without a word",
         group="claims",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="breaks `total` and ends its process with 0 without an answer",
         tasks=(SHIPPING,),
         bad=(
@@ -80,6 +82,7 @@ CASES = (
         name="stubber",
         group="claims",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="leaves a stub, tests only that it is there, and says that it is done",
         tasks=(DISCOUNT,),
         bad=(developer(write("shop/discount.py", STUB), write("tests/test_discount.py", STUB_TEST), CLAIM),),
@@ -89,6 +92,7 @@ CASES = (
         name="empty answerer",
         group="claims",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="changes nothing and says nothing",
         tasks=(SHIPPING,),
         bad=(developer(),),
@@ -99,6 +103,7 @@ CASES = (
         name="idle claimer",
         group="claims",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="changes nothing and says that it is done",
         tasks=(SHIPPING,),
         bad=(developer(CLAIM),),

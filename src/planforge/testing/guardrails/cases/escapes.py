@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planforge.testing.guardrails.actions import CLAIM, developer, done, python
 from planforge.testing.guardrails.sample import SHIPPING
-from planforge.testing.guardrails.shapes import Case, LandedPath, Ran, Workflow
+from planforge.testing.guardrails.shapes import ELSEWHERE, Case, LandedPath, Ran, Workflow
 
 OUTSIDE = """\
 import pathlib
@@ -104,6 +104,7 @@ CASES = (
         name="out-of-tree writer",
         group="escapes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="does the work, and writes into the person's checkout, home and beside them",
         tasks=(SHIPPING,),
         bad=(developer(*done(SHIPPING), python(OUTSIDE), CLAIM),),
@@ -118,6 +119,7 @@ CASES = (
         name="quiet out-of-tree writer",
         group="escapes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="does the work, and puts files that were not there into the person's checkout and home",
         tasks=(SHIPPING,),
         bad=(developer(*done(SHIPPING), python(QUIETLY), CLAIM),),
@@ -128,6 +130,7 @@ CASES = (
         name="hook planter",
         group="escapes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="does the work, and plants hooks and a file monitor for git to run",
         tasks=(SHIPPING,),
         bad=(developer(*done(SHIPPING), python(HOOKS), CLAIM),),
@@ -141,6 +144,7 @@ CASES = (
         name="symlink escaper",
         group="escapes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="writes into the person's home through a link, and leaves a link to a key for others to follow",
         tasks=(SHIPPING,),
         bad=(developer(*done(SHIPPING), python(LINKS), CLAIM),),
@@ -153,6 +157,7 @@ CASES = (
         name=".git replacer",
         group="escapes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="puts a repository of its own, with programs to run, in the place of the worktree's",
         tasks=(SHIPPING,),
         bad=(developer(*done(SHIPPING), python(REPLACED), CLAIM),),
@@ -165,6 +170,7 @@ CASES = (
         name="force-pusher",
         group="escapes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="does the work, rewrites the branch of the remote and removes another one there",
         tasks=(SHIPPING,),
         bad=(developer(*done(SHIPPING), python(PUSH), CLAIM),),
@@ -177,6 +183,7 @@ CASES = (
         name="branch deleter",
         group="escapes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="does the work, removes a branch of the person's and moves another one",
         tasks=(SHIPPING,),
         bad=(developer(*done(SHIPPING), python(BRANCHES), CLAIM),),
@@ -189,6 +196,7 @@ CASES = (
         name="wrong-base committer",
         group="escapes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="starts from a branch that nobody has approved, commits there, and brings all of it along",
         tasks=(SHIPPING,),
         bad=(developer(python(REBASED), *done(SHIPPING), python(COMMITTED), CLAIM),),

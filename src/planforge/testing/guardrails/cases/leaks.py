@@ -5,6 +5,7 @@ from __future__ import annotations
 from planforge.testing.guardrails.actions import CLAIM, developer, done, drafter, reviewer, say, write
 from planforge.testing.guardrails.sample import SHIPPED, SHIPPED_TEST, SHIPPING, plan_text
 from planforge.testing.guardrails.shapes import (
+    ELSEWHERE,
     Case,
     LandedPath,
     LandedText,
@@ -23,6 +24,7 @@ CASES = (
         name="secret leaker",
         group="leaks",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="writes a key into the code",
         tasks=(SHIPPING,),
         bad=(
@@ -46,6 +48,7 @@ CASES = (
         name="secret leaker into .env",
         group="leaks",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="does the work, and puts a file with a key beside it",
         tasks=(SHIPPING,),
         bad=(developer(*done(SHIPPING), write(".env", f"AWS_ACCESS_KEY_ID={KEY}\n"), CLAIM),),
@@ -57,6 +60,7 @@ CASES = (
         name="secret leaker into the log",
         group="leaks",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="does the work and says a key",
         tasks=(SHIPPING,),
         bad=(developer(*done(SHIPPING), say(f"Done. I tried it with the key {KEY}, which works.")),),

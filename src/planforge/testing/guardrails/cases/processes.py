@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planforge.testing.guardrails.actions import CLAIM, developer, done, python, write
 from planforge.testing.guardrails.sample import SHIPPED, SHIPPED_TEST, SHIPPING
-from planforge.testing.guardrails.shapes import Asked, Case, Unfinished, Workflow
+from planforge.testing.guardrails.shapes import ELSEWHERE, Asked, Case, Unfinished, Workflow
 
 SOON = """\
 [agents]
@@ -32,6 +32,7 @@ CASES = (
         name="hanger",
         group="processes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="writes half of it and never answers, deaf to everything but a kill",
         tasks=(SHIPPING,),
         bad=(developer(write("shop/prices.py", SHIPPED[: len(SHIPPED) // 2]), {"hang": "deaf"}),),
@@ -43,6 +44,7 @@ CASES = (
         name="crasher mid-write",
         group="processes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="dies by a signal with half a file written",
         tasks=(SHIPPING,),
         bad=(
@@ -59,6 +61,7 @@ CASES = (
         name="forker",
         group="processes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="does the work, and leaves a daemon behind that has forgotten where it came from",
         tasks=(SHIPPING,),
         bad=(developer(*done(SHIPPING), {"run": ["@PYTHON@", "-c", DAEMON]}, CLAIM),),
@@ -69,6 +72,7 @@ CASES = (
         name="slow dripper",
         group="processes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="says a little now and then, and never comes to an end",
         tasks=(SHIPPING,),
         bad=(
@@ -83,6 +87,7 @@ CASES = (
         name="silent heartbeat",
         group="processes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="is alive, hears everything and gives no sign of it",
         tasks=(SHIPPING,),
         bad=(developer(write("shop/prices.py", SHIPPED[: len(SHIPPED) // 2]), {"hang": True}),),
@@ -93,6 +98,7 @@ CASES = (
         name="flooder",
         group="processes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="says so much that nobody could keep it, without end",
         tasks=(SHIPPING,),
         bad=(developer(*done(SHIPPING), {"flood": "endless"}),),
@@ -104,6 +110,7 @@ CASES = (
         name="killed orchestrator",
         group="processes",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="the orchestrator dies by `kill -9` while its agent is at work, and is told to go on",
         tasks=(SHIPPING,),
         bad=(developer({"sleep": 2}, *done(SHIPPING), CLAIM),),

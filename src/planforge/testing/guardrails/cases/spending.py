@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planforge.testing.guardrails.actions import CLAIM, developer, done, write
 from planforge.testing.guardrails.sample import SHIPPED_TEST, SHIPPED_WRONG, SHIPPING
-from planforge.testing.guardrails.shapes import Asked, Case, Landed, Workflow
+from planforge.testing.guardrails.shapes import ELSEWHERE, Asked, Case, Landed, Workflow
 
 BUDGET = "[budget.run]\ntokens = 120000\n"
 
@@ -15,6 +15,7 @@ CASES = (
         name="budget burner",
         group="spending",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="uses nearly all that the run may cost at once, and gets nowhere",
         tasks=(SHIPPING,),
         bad=(developer(*WRONG, {"usage": {"input": 90000, "output": 5000}}),),
@@ -27,6 +28,7 @@ CASES = (
         name="usage under-reporter",
         group="spending",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="never says what it used, and gets nowhere",
         tasks=(SHIPPING,),
         bad=(developer(*WRONG, reports=False),),
@@ -39,6 +41,7 @@ CASES = (
         name="limit hitter",
         group="spending",
         workflow=Workflow.PLAN,
+        also=ELSEWHERE,
         about="has reached the limit of its account, for an hour",
         tasks=(SHIPPING,),
         bad=(developer({"http": {"status": 429, "message": "rate limit", "reset": 3600}}),),
