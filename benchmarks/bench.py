@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import agents, evidence, makespan, sandbox, sizes, startup, steps
+from benchmarks import agents, evidence, landing, makespan, sandbox, sizes, startup, steps
 from benchmarks.measuring import HERE, Figure, progress
 
 CACHE = HERE.parent / "build" / "bench"
@@ -104,6 +104,7 @@ PARTS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "sandbox": lambda quick: sandbox.figures(quick=quick),
     "agents": lambda quick: agents.figures(quick=quick),
     "evidence": lambda quick: evidence.figures(CACHE, quick=quick),
+    "landing": lambda quick: landing.figures(CACHE, quick=quick),
     "makespan": lambda quick: makespan.figures(CACHE, quick=quick),
 }
 

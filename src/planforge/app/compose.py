@@ -20,7 +20,6 @@ from planforge.app import (
     facts,
     gates,
     handoffs,
-    inspecting,
     lander,
     phase_file,
     phases,
@@ -242,6 +241,8 @@ class Worker:
 
     async def inspect(self, effect: effects.Inspect, call: Call) -> effects.Inspection:
         """Look at what the commit changes."""
+        from planforge.app import inspecting  # reads all languages, which takes a moment to load
+
         del call
         return await asyncio.to_thread(inspecting.inspect, self._project, effect)
 

@@ -5,7 +5,6 @@ Whether a change stays within its step: the files that the plan names, and about
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
 
 import msgspec
 
@@ -64,6 +63,8 @@ def size_finding(
     steps. What programs write is not counted. Large is what is more than all three: a fixed number of
     lines, so many for each planned file, and some times the median of what has landed, if enough has.
     """
+    from statistics import median  # which loads a great deal, and not everybody asks
+
     given = settings or SizeSettings()
     size = counted(changed)
     allowed = max(given.lines, given.lines_per_file * len(planned))
