@@ -130,7 +130,7 @@ def test_it_is_said_whether_a_file_is_added_changed_or_deleted() -> None:
 
 def test_every_kind_has_words_and_every_default_is_a_pattern() -> None:
     assert set(WORDS) == set(Kind)
-    assert set(DEFAULTS) | {Kind.MIGRATION, Kind.OWN} == set(Kind)
+    assert set(DEFAULTS) | {Kind.MIGRATION, Kind.FORMER_TESTS, Kind.OWN} == set(Kind)
     assert kinds("src/app.py") == []  # all of them can be read
 
 

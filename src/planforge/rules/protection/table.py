@@ -43,6 +43,7 @@ WORDS = {
     Kind.MIGRATION: "a migration",
     Kind.LICENCE: "a licence",
     Kind.OWNER: "a file that says who reviews what",
+    Kind.FORMER_TESTS: "tests that were there before",
     Kind.OWN: "a protected path",
 }
 
