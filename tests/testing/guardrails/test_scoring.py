@@ -138,7 +138,7 @@ def test_a_case_is_scored_in_each_workflow_and_stands_in_one_row() -> None:
     ]
     assert not report.passed
     (row,) = [line for line in report_text.told(report).splitlines() if line.startswith("  liar ")]
-    assert row.split()[1:4] == ["caught", "LANDED", "LANDED"]
+    assert row.split()[1:4] == ["caught", "HARM", "HARM"]
     assert "fix: it landed" in row
     page = report_html.page(report)
     assert page.count('<th scope="row">liar') == 1

@@ -28,7 +28,8 @@ caption { text-align: left; padding-bottom: .5rem; } th, td { text-align: left; 
   padding: .4rem .6rem; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 tbody.group > tr:first-child th { background: var(--band); } .good { color: var(--good); font-weight: 600; }
-.bad { color: var(--bad); font-weight: 600; } .how { min-width: 18rem; overflow-wrap: anywhere; }
+.bad { color: var(--bad); font-weight: 600; } th .soft { font-weight: 400; }
+tbody th { min-width: 13rem; } .how { min-width: 18rem; overflow-wrap: anywhere; }
 """
 
 
@@ -179,7 +180,7 @@ def _how(row: tuple[Scored, ...]) -> Iterator[str]:
 def _mark(caught: bool, uncatchable: str) -> str:
     if uncatchable:
         return '<td class="soft">not counted</td>'
-    return f'<td class="{"good" if caught else "bad"}">{"caught" if caught else "landed"}</td>'
+    return f'<td class="{"good" if caught else "bad"}">{"caught" if caught else "harm done"}</td>'
 
 
 def _faults(each: Scored) -> str:

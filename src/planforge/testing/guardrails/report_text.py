@@ -71,7 +71,7 @@ def _mark(each: Scored) -> str:
 
 
 def _word(caught: bool) -> str:
-    return "caught" if caught else "LANDED"
+    return "caught" if caught else "HARM"
 
 
 def _faults(each: Scored) -> Iterator[str]:
