@@ -96,6 +96,16 @@ def test_we_offer_no_files_and_no_terminals_and_say_who_we_are(room: Room) -> No
     assert hello["clientInfo"]["name"] == "planforge"
 
 
+def test_what_is_not_offered_is_refused_and_the_turn_goes_on(room: Room) -> None:
+    wanted = ("fs/read_text_file", "terminal/create", "elicitation/create", "_own/method", "session/update")
+    body = (
+        f"begin(); prompt = hear()['id']\nfor name in {wanted!r}: send(id=name, method=name, params={{}})\n"
+        f"refused = {{(heard := hear())['id']: heard['error']['code'] for _ in range({len(wanted)})}}\n"
+        "say(json.dumps(refused)); end(prompt)\n"
+    )
+    assert json.loads(room.ask(Profile(command=agent(body))).text) == dict.fromkeys(wanted, -32601)
+
+
 def test_text_is_set_apart_by_tool_calls_and_by_messages_and_not_by_chunks(room: Room) -> None:
     body = (
         "begin(); prompt = hear()['id']\n"

@@ -216,17 +216,17 @@ def test_a_program_that_does_not_exist_cannot_be_asked(room: Room) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("send(id=hear()['id'], result={})", "validation error for InitializeResponse"),
-        ("send(id=hear()['id'], result=None)", "validation error for InitializeResponse"),
+        ("send(id=hear()['id'], result={})", "`initialize` is no answer: Object missing required field"),
+        ("send(id=hear()['id'], result=None)", "`initialize` is no answer: Expected `object`, got `null`"),
         ("send(id=hear()['id'], result={'protocolVersion': 2})", "it speaks version 2, Planforge 1"),
         (
             "send(id=hear()['id'], result={'protocolVersion': 1}); send(id=hear()['id'], result=[])",
-            "validation error for NewSessionResponse",
+            "`session/new` is no answer: Expected `object`, got `array`",
         ),
-        ("begin(); send(id=hear()['id'], result={})", "validation error for PromptResponse"),
+        ("begin(); send(id=hear()['id'], result={})", "`session/prompt` is no answer: Object missing"),
         (
             "begin(); send(id=hear()['id'], result={'stopReason': 'bored'})",
-            "validation error for PromptResponse",
+            "`session/prompt` is no answer: Invalid enum value 'bored' - at `$.stopReason`",
         ),
     ],
 )

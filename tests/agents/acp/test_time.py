@@ -182,8 +182,6 @@ from planforge.agents.protocol import Place, Task
 from planforge.kernel.effects import Access
 from planforge.workspace import processes
 
-assert not {"acp", "pydantic"} & set(sys.modules)
-
 async def permit(request):
     return True
 
@@ -198,6 +196,7 @@ try:
     print(asyncio.run(acp.ask("a", Profile(command=("a",)), task, place)).text)
 except KeyboardInterrupt:
     print("interrupted")
+assert not {"acp", "pydantic"} & set(sys.modules)
 """
 
 

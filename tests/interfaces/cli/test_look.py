@@ -14,6 +14,7 @@ import pytest
 
 from planforge.interfaces.cli.main import plain_form
 from programs import Told, document, environment, planforge, python
+from rehearsals import Rehearsal
 from repositories import git
 
 HEAVY = {"acp", "pydantic", "asyncio", "rich", "starlette", "uvicorn", "httpx", "mcp"}
@@ -21,18 +22,27 @@ HEAVY = {"acp", "pydantic", "asyncio", "rich", "starlette", "uvicorn", "httpx", 
 
 @pytest.mark.parametrize("words", [["--version"], ["status", "--json"], ["status"], ["log", "-n", "20"]])
 def test_a_read_command_loads_no_agent_async_or_web_library(told: Told, words: list[str]) -> None:
+    assert loaded(*words, cwd=told.root) & HEAVY == set()
+
+
+def test_a_run_loads_neither_the_library_of_the_protocol_nor_its_models(plan: Rehearsal) -> None:
+    assert loaded("plan", "run", "1", cwd=plan.root) & {"acp", "asyncio", "pydantic"} == {"asyncio"}
+
+
+def loaded(*words: str, cwd: Path) -> set[str]:
+    """The packages that a command which succeeds has loaded in the end."""
     code = (
         "import sys, atexit\n"
-        "atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))\n"
+        "atexit.register(lambda: print('loaded', *sorted(sys.modules), file=sys.stderr))\n"
         f"sys.argv = ['planforge', *{words!r}]\n"
         "from planforge.interfaces.cli.main import run\n"
         "run()\n"
     )
-    process = python(code, cwd=told.root)
-    assert process.returncode == 0
-    loaded = {name.split(".")[0] for name in process.stderr.split()}
-    assert "planforge" in loaded
-    assert loaded & HEAVY == set()
+    process = python(code, cwd=cwd)
+    assert process.returncode == 0, process.stderr
+    found = {name.split(".")[0] for name in process.stderr.rpartition("loaded ")[2].split()}
+    assert "planforge" in found
+    return found
 
 
 @pytest.mark.parametrize(

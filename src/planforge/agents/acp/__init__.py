@@ -1,17 +1,15 @@
 """
 Agents that speak the Agent Client Protocol on their standard streams.
 
-`ask` puts one task to one of them. The protocol's library takes a second to load, so it is loaded while the
-first agent starts, and by nobody who asks none.
+`ask` puts one task to one of them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
-from importlib import import_module
 
 from planforge.agents import leaving
+from planforge.agents.acp import conversation
 from planforge.agents.acp.wire import LINE_LIMIT
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
@@ -19,8 +17,6 @@ from planforge.errors import AgentUnavailable, CannotPerform
 from planforge.kernel.effects import AgentAnswer
 
 __all__ = ["LINE_LIMIT", "ask"]
-
-CONVERSATION = f"{__name__}.conversation"
 
 GRACE = 1.0
 """How long, in seconds, an agent may take to end once it is let go."""
@@ -34,10 +30,6 @@ async def ask(name: str, profile: Profile, task: Task, place: Place) -> AgentAns
     """
     process = await _started(name, place)
     try:
-        if CONVERSATION not in sys.modules:
-            await asyncio.to_thread(import_module, CONVERSATION)
-        from planforge.agents.acp import conversation
-
         return await conversation.hold(name, profile, task, place, process)
     finally:
         try:

@@ -9,22 +9,28 @@ running.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
 import re
 import time
 from collections.abc import Sequence
 from typing import Any
 
-import acp
-from acp.client.connection import ClientSideConnection
-from acp.schema import ClientCapabilities, FileSystemCapabilities, Implementation
-
 from planforge import __version__
 from planforge.agents import faults
 from planforge.agents.acp import quirks, sessions
+from planforge.agents.acp.answers import Ended, Implementation
+from planforge.agents.acp.connection import Connection, Refusal
 from planforge.agents.acp.listener import Listener
 from planforge.agents.acp.quirks import QUIRKS
+from planforge.agents.acp.requests import (
+    CANCEL,
+    INITIALIZE,
+    PROMPT,
+    PROTOCOL_VERSION,
+    Cancel,
+    Initialize,
+    Prompt,
+    TextBlock,
+)
 from planforge.agents.acp.sessions import Opened
 from planforge.agents.acp.wire import Wire
 from planforge.agents.faults import ESCAPES, one_line
@@ -60,14 +66,6 @@ STOPS = {
 UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
-def _not_the_librarys(record: logging.LogRecord) -> bool:
-    return not record.pathname.startswith(tuple(acp.__path__))
-
-
-# The library reports each oddity of an agent to the root logger, with a traceback, on standard error.
-logging.getLogger().addFilter(_not_the_librarys)
-
-
 async def hold(
     name: str, profile: Profile, task: Task, place: Place, process: asyncio.subprocess.Process
 ) -> AgentAnswer:
@@ -93,7 +91,7 @@ class Conversation:
         self._deadline = time.monotonic() + task.seconds
         self._wire = Wire(process)
         self._listener = Listener(name, profile, task, place)
-        self._connection: ClientSideConnection = acp.connect_to_agent(self._listener, self._wire)  # type: ignore[arg-type]
+        self._connection = Connection(self._wire, self._listener)
         self._spoke = False
         self._opened: Opened | None = None
         self._last_words = bytearray()
@@ -104,20 +102,18 @@ class Conversation:
         """The agent's answer, or the failure that there is instead."""
         try:
             response = await self._watched()
-        except acp.RequestError as error:
+        except Refusal as error:
             raise self._refused(error) from error
         except ConnectionError as error:
             raise await self._gone() from error
-        except ValueError as error:  # the library could make nothing of what the agent answered
-            why = one_line(str(error).partition("[type=")[0])
-            message = f"agent `{self._name}` broke the Agent Client Protocol: {why}"
+        except ValueError as error:  # nothing can be made of what the agent answered
+            message = f"agent `{self._name}` broke the Agent Client Protocol: {one_line(error)}"
             raise AgentMalformed(message) from error
         return self._handed_over() if response is None else self._answered(response)
 
     async def close(self) -> None:
         """Listen no more."""
-        with contextlib.suppress(ConnectionError):
-            await self._connection.close()
+        await self._connection.close()
         self._complaints.cancel()
         await asyncio.gather(self._complaints, return_exceptions=True)
 
@@ -129,7 +125,7 @@ class Conversation:
             self._last_words += chunk
             del self._last_words[:-LAST_WORDS]
 
-    async def _watched(self) -> acp.PromptResponse | None:
+    async def _watched(self) -> Ended | None:
         """Converse while the agent is there and within its time; None if its context is full."""
         listener = self._listener
         talk = asyncio.ensure_future(self._converse())
@@ -152,9 +148,7 @@ class Conversation:
             await self._call_off(talk)
             await asyncio.gather(*alarms, return_exceptions=True)
 
-    async def _first_of(
-        self, talk: asyncio.Future[acp.PromptResponse], alarms: Sequence[asyncio.Future[Any]]
-    ) -> None:
+    async def _first_of(self, talk: asyncio.Future[Ended], alarms: Sequence[asyncio.Future[Any]]) -> None:
         """Return when the talk is over or an alarm went off; raise if the agent's time is up before that."""
         while True:
             waited_for: list[asyncio.Future[Any]] = [talk, *alarms]
@@ -192,12 +186,14 @@ class Conversation:
         last = max(self._listener.last_sign, self._wire.last_sign)
         return last + idle - time.monotonic()
 
-    async def _call_off(self, talk: asyncio.Future[acp.PromptResponse]) -> None:
+    async def _call_off(self, talk: asyncio.Future[Ended]) -> None:
         """Have the agent stop, if it is at it, and give it a moment to end what it has running."""
         try:
             if not talk.done() and self._opened is not None and self._process.returncode is None:
                 self._listener.called_off.set()
-                asking = asyncio.ensure_future(self._connection.cancel(session_id=self._opened.session))
+                asking = asyncio.ensure_future(
+                    self._connection.tell(CANCEL, Cancel(session_id=self._opened.session))
+                )
                 await asyncio.wait([talk], timeout=GRACE)
                 asking.cancel()  # one that does not read cannot be asked
                 await asyncio.gather(asking, return_exceptions=True)
@@ -206,22 +202,19 @@ class Conversation:
             talk.cancel()
             await asyncio.gather(talk, return_exceptions=True)
 
-    def _note_usage(self, talk: asyncio.Future[acp.PromptResponse]) -> None:
+    def _note_usage(self, talk: asyncio.Future[Ended]) -> None:
         """What a turn that was called off has used, if its agent says."""
         if talk.done() and not talk.cancelled() and talk.exception() is None:
             self._place.noted(usage=self._usage(talk.result()), money=self._listener.meter.money)
 
-    async def _converse(self) -> acp.PromptResponse:
-        hello = await self._connection.initialize(
-            protocol_version=acp.PROTOCOL_VERSION,
-            client_capabilities=ClientCapabilities(
-                fs=FileSystemCapabilities(read_text_file=False, write_text_file=False), terminal=False
-            ),
-            client_info=Implementation(name="planforge", version=__version__),
+    async def _converse(self) -> Ended:
+        ours = Implementation(name="planforge", version=__version__)
+        hello = await self._connection.ask(
+            INITIALIZE, Initialize(protocol_version=PROTOCOL_VERSION, client_info=ours)
         )
         self._spoke = True
-        if hello.protocol_version != acp.PROTOCOL_VERSION:
-            raise ValueError(f"it speaks version {hello.protocol_version}, Planforge {acp.PROTOCOL_VERSION}")
+        if hello.protocol_version != PROTOCOL_VERSION:
+            raise ValueError(f"it speaks version {hello.protocol_version}, Planforge {PROTOCOL_VERSION}")
         info = hello.agent_info
         self._listener.quirk = QUIRKS.get(info.name) if info else None
         self._opened = await sessions.open_session(
@@ -236,13 +229,14 @@ class Conversation:
         self._listener.asked = True
         # What goes into `_meta`: our own program for model APIs can be held to a form, others pass over it.
         form = {"planforge": {"schema": self._task.schema}} if self._task.schema else {}
-        return await self._connection.prompt(
-            prompt=[acp.text_block(self._task.prompt)], session_id=self._opened.session, **form
+        prompt = Prompt(
+            session_id=self._opened.session, prompt=[TextBlock(text=self._task.prompt)], meta=form
         )
+        return await self._connection.ask(PROMPT, prompt)
 
     # What came of it
 
-    def _answered(self, response: acp.PromptResponse) -> AgentAnswer:
+    def _answered(self, response: Ended) -> AgentAnswer:
         name, listener, stop = self._name, self._listener, response.stop_reason
         usage = self._usage(response)
         self._place.noted(usage=usage, money=listener.meter.money)
@@ -271,7 +265,7 @@ class Conversation:
             tools=listener.tools,
         )
 
-    def _usage(self, response: acp.PromptResponse) -> Usage | None:
+    def _usage(self, response: Ended) -> Usage | None:
         return self._listener.meter.read(response, tool_calls=self._listener.tool_calls)
 
     def _handed_over(self) -> AgentAnswer:
@@ -288,7 +282,7 @@ class Conversation:
             tools=listener.tools,
         )
 
-    def _refused(self, error: acp.RequestError) -> PlanforgeError:
+    def _refused(self, error: Refusal) -> PlanforgeError:
         return self._failure(f"{error}{_detail(error)}", code=error.code, data=error.data)
 
     def _failure(self, said: str, *, code: int | None = None, data: object = None) -> PlanforgeError:
@@ -329,7 +323,7 @@ def _plain(text: str) -> str:
     return UNSEEN.sub("", ESCAPES.sub("", text))
 
 
-def _detail(error: acp.RequestError) -> str:
+def _detail(error: Refusal) -> str:
     match error.data:
         case {"details": str(detail)} | {"message": str(detail)} | {"error": str(detail)} | str(detail):
             return f" ({detail})"

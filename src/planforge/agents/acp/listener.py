@@ -10,24 +10,32 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
-from acp.schema import (
-    AgentMessageChunk,
-    AgentThoughtChunk,
-    CurrentModeUpdate,
-    PermissionOption,
-    RequestPermissionResponse,
-    SessionInfoUpdate,
-    TextContentBlock,
-    ToolCallProgress,
+import msgspec
+
+from planforge.agents.acp import permissions, quirks, updates
+from planforge.agents.acp.connection import INVALID_PARAMS, METHOD_NOT_FOUND, Refusal
+from planforge.agents.acp.quirks import Complaint, Quirk
+from planforge.agents.acp.reading import read
+from planforge.agents.acp.updates import (
+    PERMISSION,
+    UPDATE,
+    Decision,
+    InfoUpdate,
+    MessageChunk,
+    ModeUpdate,
+    Notification,
+    Option,
+    Question,
+    TextBlock,
+    ThoughtChunk,
     ToolCallStart,
     ToolCallUpdate,
+    Update,
     UsageUpdate,
 )
-
-from planforge.agents.acp import permissions, quirks
-from planforge.agents.acp.quirks import Complaint, Quirk
 from planforge.agents.acp.usage import Meter
 from planforge.agents.faults import failure, one_line
 from planforge.agents.profiles import Profile
@@ -57,13 +65,13 @@ SETTLED, SETTLING = 0.25, 10.0
 class Call:
     """One tool call as far as it is known."""
 
-    def __init__(self, start: ToolCallStart | ToolCallUpdate) -> None:
+    def __init__(self, start: ToolCallUpdate) -> None:
         self.start = start
         self.kind: str = start.kind or "other"
         self.title = one_line(start.title or "")[:TITLE_LIMIT]
         self.status = ""
 
-    def take(self, update: ToolCallStart | ToolCallUpdate) -> None:
+    def take(self, update: ToolCallUpdate) -> None:
         """Take in what is said of it since."""
         self.kind = update.kind or self.kind
         self.title = one_line(update.title or "")[:TITLE_LIMIT] or self.title
@@ -131,39 +139,43 @@ class Listener:
 
     # What the agent says
 
-    async def session_update(self, session_id: str, update: object, **_: Any) -> None:
-        """Take in one piece of news from the agent."""
+    def hear(self, method: str, params: object) -> None:
+        """Take in one piece of news from the agent; raises `ValueError` for what is none."""
+        if method != UPDATE:
+            return
+        notification = read(Notification, params)
+        update = updates.news(notification.update)
         self.last_sign = time.monotonic()
-        if session_id != self.session:
+        if notification.session_id != self.session:
             return
         if isinstance(update, UsageUpdate):
             self.meter.take(update, asked=self.asked)
             if self.asked:
                 self._place.noted(money=self.meter.money)
-        self._count(update)
-        if isinstance(update, CurrentModeUpdate):
+        self._count(update, notification.update)
+        if isinstance(update, ModeUpdate):
             self._watch_mode(update.current_mode_id)
         if self.asked:
             self._take(update)
 
-    def _take(self, update: object) -> None:
-        if isinstance(update, ToolCallStart | ToolCallProgress):
+    def _take(self, update: Update) -> None:
+        if isinstance(update, ToolCallUpdate):
             self._take_call(update)
-        elif isinstance(update, SessionInfoUpdate):
-            failed = quirks.trouble(update.field_meta)
+        elif isinstance(update, InfoUpdate):
+            failed = quirks.trouble(update.meta)
             self.failed = self.failed if failed is None else failed
-            self._take_complaint(quirks.complaint(update.field_meta))
-        elif isinstance(update, AgentMessageChunk) and isinstance(update.content, TextContentBlock):
+            self._take_complaint(quirks.complaint(update.meta))
+        elif isinstance(update, MessageChunk) and isinstance(update.content, TextBlock):
             self._take_text(update.content.text, update.message_id)
-        elif isinstance(update, AgentThoughtChunk):
+        elif isinstance(update, ThoughtChunk):
             self._tell("is thinking", WORDS_APART)
 
-    def _count(self, update: object) -> None:
+    def _count(self, update: Update, raw: dict[str, Any]) -> None:
         """How full the agent's context is: as it says, or as we guess from what it was told and said."""
         if isinstance(update, UsageUpdate):
             self.context = self.context.reported(update.used)
-        elif isinstance(update, AgentMessageChunk | AgentThoughtChunk | ToolCallStart | ToolCallProgress):
-            self._characters += len(update.model_dump_json(exclude_none=True))
+        elif isinstance(update, MessageChunk | ThoughtChunk | ToolCallUpdate):
+            self._characters += len(msgspec.json.encode(raw).decode())
             self.context = self.context.guessed(self._characters)
         if self.context.is_due and self.asked:
             self.full.set()
@@ -204,7 +216,7 @@ class Listener:
         else:
             self._chunks.append(text)
 
-    def _take_call(self, update: ToolCallStart | ToolCallProgress) -> None:
+    def _take_call(self, update: ToolCallUpdate) -> None:
         self._apart, self.complaint, self._complaints = True, None, 0
         known = self._calls.get(update.tool_call_id)
         if known is not None:
@@ -214,7 +226,7 @@ class Listener:
         if isinstance(update, ToolCallStart) and known is not None:
             self._tell(f"{known.kind}: {known.title}" if known.title else known.kind, CALLS_APART)
 
-    def _remember(self, update: ToolCallStart | ToolCallUpdate) -> Call:
+    def _remember(self, update: ToolCallUpdate) -> Call:
         self.tool_calls += 1
         call = self._calls[update.tool_call_id] = Call(update)
         call.take(update)
@@ -239,19 +251,25 @@ class Listener:
 
     # What the agent asks
 
-    async def request_permission(
-        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **_: Any
-    ) -> RequestPermissionResponse:
+    async def answer(self, method: str, params: object) -> Decision:
         """Allow what the role may do, once; deny the rest."""
-        del session_id
+        if method != PERMISSION:
+            raise Refusal(METHOD_NOT_FOUND, "Method not found", {"method": method})
+        try:
+            question = read(Question, params)
+        except ValueError as error:
+            raise Refusal(INVALID_PARAMS, "Invalid params", {"details": one_line(error)}) from error
+        return await self._permit(question.tool_call, question.options)
+
+    async def _permit(self, call: ToolCallUpdate, options: Sequence[Option]) -> Decision:
         self.last_sign = time.monotonic()
         if self.called_off.is_set() or not self.asked:
             return permissions.void()
-        known = self._calls.get(tool_call.tool_call_id) or self._remember(tool_call)
-        known.take(tool_call)
+        known = self._calls.get(call.tool_call_id) or self._remember(call)
+        known.take(call)
         self.questions += 1
         try:
-            asked = permissions.request(tool_call, known.start)
+            asked = permissions.request(call, known.start)
             may = await self._place.permit(asked)
         finally:
             self.questions -= 1

@@ -10,15 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from acp.schema import (
-    AllowedOutcome,
-    DeniedOutcome,
-    PermissionOption,
-    RequestPermissionResponse,
-    ToolCallStart,
-    ToolCallUpdate,
-)
-
+from planforge.agents.acp.updates import Cancelled, Decision, Option, Selected, ToolCallUpdate
 from planforge.agents.faults import one_line
 from planforge.agents.protocol import ToolRequest
 
@@ -35,30 +27,29 @@ LONGEST_PATH = 4096
 DEEPEST = 4
 
 
-def request(call: ToolCallUpdate, before: ToolCallStart | ToolCallUpdate | None) -> ToolRequest:
+def request(call: ToolCallUpdate, before: ToolCallUpdate | None) -> ToolRequest:
     """What is asked for; what the question leaves out was said `before`, when the call was announced."""
     kind = call.kind or (before.kind if before else None) or "other"
     title = call.title or (before.title if before else None) or ""
     return ToolRequest(kind=kind, title=one_line(title), paths=tuple(_paths(call, before)))
 
 
-def answer(options: Iterable[PermissionOption], *, may: bool) -> RequestPermissionResponse:
+def answer(options: Iterable[Option], *, may: bool) -> Decision:
     """The option that says so this once; none if there is no such option."""
     offered = list(options)
     for kind in ("allow_once", "reject_once") if may else ("reject_once",):
         for option in offered:
             if option.kind == kind:
-                chosen = AllowedOutcome(outcome="selected", option_id=option.option_id)
-                return RequestPermissionResponse(outcome=chosen)
+                return Decision(outcome=Selected(option_id=option.option_id))
     return void()
 
 
-def void() -> RequestPermissionResponse:
+def void() -> Decision:
     """The answer that is neither yes nor no: the turn was called off."""
-    return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+    return Decision(outcome=Cancelled())
 
 
-def _paths(*calls: ToolCallStart | ToolCallUpdate | None) -> list[str]:
+def _paths(*calls: ToolCallUpdate | None) -> list[str]:
     found: dict[str, None] = {}
     for call in calls:
         if call is None:
@@ -71,12 +62,9 @@ def _paths(*calls: ToolCallStart | ToolCallUpdate | None) -> list[str]:
     return list(found)
 
 
-def _located(call: ToolCallStart | ToolCallUpdate) -> Iterator[str]:
-    for location in call.locations or ():
-        yield location.path
-    for content in call.content or ():
-        if getattr(content, "type", "") == "diff":
-            yield str(getattr(content, "path", ""))
+def _located(call: ToolCallUpdate) -> Iterator[str]:
+    yield from (location.path for location in call.locations or ())
+    yield from (diff.path for diff in call.content or ())
 
 
 def _named(given: Any, depth: int) -> Iterator[str]:

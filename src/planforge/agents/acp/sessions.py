@@ -7,29 +7,30 @@ session that is gone on with. An agent that has not the mode or the model it is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
-import acp
 import msgspec
-from acp.client.connection import ClientSideConnection
-from acp.schema import (
-    AgentCapabilities,
-    LoadSessionResponse,
-    NewSessionResponse,
-    ResumeSessionResponse,
-    SessionConfigOptionSelect,
-    SessionConfigSelectGroup,
-)
 
+from planforge.agents.acp.answers import Capabilities, Select, Session
+from planforge.agents.acp.connection import Connection, Refusal
 from planforge.agents.acp.listener import Listener
+from planforge.agents.acp.requests import (
+    LOAD_SESSION,
+    NEW_SESSION,
+    RESUME_SESSION,
+    SET_MODE,
+    SET_OPTION,
+    NewSession,
+    SetMode,
+    SetOption,
+    TakeUp,
+)
 from planforge.agents.faults import classify, one_line
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
 from planforge.errors import AgentFailed, AgentUnavailable, SessionUnknown
 from planforge.kernel.effects import Access
-
-Response = NewSessionResponse | LoadSessionResponse | ResumeSessionResponse
 
 MODE, MODEL = "mode", "model"
 """Categories of session options, and their usual names."""
@@ -46,8 +47,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def open_session(
-    connection: ClientSideConnection,
-    capabilities: AgentCapabilities | None,
+    connection: Connection,
+    capabilities: Capabilities | None,
     listener: Listener,
     name: str,
     profile: Profile,
@@ -57,12 +58,14 @@ async def open_session(
     """Open the session, in the mode of the task's access and with its model."""
     method = _method(capabilities, profile)
     way = profile.way(reading=task.access is Access.READ)
-    response: Response
+    response: Session
     if session := task.session:
         response = await _taken_up(connection, listener, name, method, session, place, way.meta)
     else:
-        response = await connection.new_session(cwd=str(place.cwd), mcp_servers=[], **way.meta)
-        session = response.session_id
+        response = begun = await connection.ask(
+            NEW_SESSION, NewSession(cwd=str(place.cwd), mcp_servers=[], meta=way.meta)
+        )
+        session = begun.session_id
     listener.session = session
     if method:
         place.noted(session=session)
@@ -75,7 +78,7 @@ async def open_session(
     return Opened(session=session, lasting=bool(method), model=model)
 
 
-def _method(capabilities: AgentCapabilities | None, profile: Profile) -> str:
+def _method(capabilities: Capabilities | None, profile: Profile) -> str:
     """How a session is taken up by an agent that can and of which it is known that it works; else empty."""
     if capabilities is None or profile.resume == "none":
         return ""
@@ -86,38 +89,38 @@ def _method(capabilities: AgentCapabilities | None, profile: Profile) -> str:
 
 
 async def _taken_up(
-    connection: ClientSideConnection,
+    connection: Connection,
     listener: Listener,
     name: str,
     method: str,
     session: str,
     place: Place,
     meta: dict[str, Any],
-) -> Response:
+) -> Session:
     """Go on with a session, which the agent tells again or not; none of that is an answer."""
     if not method:
         raise SessionUnknown(f"agent `{name}` cannot go on with a conversation")
     listener.session = session
-    take_up = connection.load_session if method == "load" else connection.resume_session
+    asking = LOAD_SESSION if method == "load" else RESUME_SESSION
     try:
-        response: Response = await take_up(cwd=str(place.cwd), session_id=session, mcp_servers=[], **meta)
+        response = await connection.ask(
+            asking, TakeUp(cwd=str(place.cwd), session_id=session, mcp_servers=[], meta=meta)
+        )
         if method == "load":
             await listener.settled()
-    except acp.RequestError as error:
+    except Refusal as error:
         if classify(str(error), code=error.code, data=error.data, now=0.0).error is not AgentFailed:
             raise
         raise SessionUnknown(f"agent `{name}` does not know its conversation: {one_line(error)}") from error
     return response
 
 
-async def _set_mode(
-    connection: ClientSideConnection, name: str, response: Response, session: str, mode: str
-) -> None:
+async def _set_mode(connection: Connection, name: str, response: Session, session: str, mode: str) -> None:
     if response.modes is not None:
         offered = [available.id for available in response.modes.available_modes]
         if mode not in offered:
             raise _missing(name, "mode", mode, offered)
-        await connection.set_session_mode(session_id=session, mode_id=mode)
+        await connection.ask(SET_MODE, SetMode(session_id=session, mode_id=mode))
         return
     option = _option(response, MODE)
     if option is None:
@@ -126,25 +129,23 @@ async def _set_mode(
 
 
 async def _set_model(
-    connection: ClientSideConnection, name: str, response: Response, session: str, wanted: str, model: str
+    connection: Connection, name: str, response: Session, session: str, wanted: str, model: str
 ) -> None:
-    option = next((found for found in _options(response) if found.id == wanted), None)
+    option = next((found for found in response.config_options or () if found.id == wanted), None)
     if option is None:
-        raise _missing(name, "option", wanted, [found.id for found in _options(response)])
+        raise _missing(name, "option", wanted, [found.id for found in response.config_options or ()])
     await _choose(connection, name, option, session, model)
 
 
-async def _choose(
-    connection: ClientSideConnection, name: str, option: SessionConfigOptionSelect, session: str, value: str
-) -> None:
-    offered = list(_values(option))
+async def _choose(connection: Connection, name: str, option: Select, session: str, value: str) -> None:
+    offered = option.values
     if value not in offered:
         raise _missing(name, option.id, value, offered)
     if option.current_value != value:
-        await connection.set_config_option(config_id=option.id, session_id=session, value=value)
+        await connection.ask(SET_OPTION, SetOption(config_id=option.id, session_id=session, value=value))
 
 
-def _missing(name: str, what: str, wanted: str, offered: list[str]) -> AgentUnavailable:
+def _missing(name: str, what: str, wanted: str, offered: Sequence[str]) -> AgentUnavailable:
     has = ", ".join(f"`{one_line(found)[:60]}`" for found in offered[:20]) or "none"
     return AgentUnavailable(
         f"agent `{name}` has no {one_line(what)[:60]} `{wanted}`; it has {has}",
@@ -152,22 +153,12 @@ def _missing(name: str, what: str, wanted: str, offered: list[str]) -> AgentUnav
     )
 
 
-def _options(response: Response) -> list[SessionConfigOptionSelect]:
-    return [found for found in response.config_options or () if isinstance(found, SessionConfigOptionSelect)]
+def _option(response: Session, kind: str) -> Select | None:
+    return next(
+        (found for found in response.config_options or () if kind in (found.category, found.id)), None
+    )
 
 
-def _option(response: Response, kind: str) -> SessionConfigOptionSelect | None:
-    return next((found for found in _options(response) if kind in (found.category, found.id)), None)
-
-
-def _current(response: Response, kind: str) -> str:
+def _current(response: Session, kind: str) -> str:
     option = _option(response, kind)
     return one_line(option.current_value)[:200] if option else ""
-
-
-def _values(option: SessionConfigOptionSelect) -> Iterator[str]:
-    for offered in option.options:
-        if isinstance(offered, SessionConfigSelectGroup):
-            yield from (inner.value for inner in offered.options)
-        else:
-            yield offered.value

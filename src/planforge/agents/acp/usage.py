@@ -11,11 +11,9 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-import acp
-from acp.schema import Usage as Reported
-from acp.schema import UsageUpdate
-
 from planforge.agents import usage
+from planforge.agents.acp.answers import Ended, Reported
+from planforge.agents.acp.updates import UsageUpdate
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Task
 from planforge.kernel.effects import Usage
@@ -53,12 +51,12 @@ class Meter:
             return None
         return round((self._cost - self._cost_before) * 1_000_000)
 
-    def read(self, response: acp.PromptResponse, *, tool_calls: int) -> Usage | None:
+    def read(self, response: Ended, *, tool_calls: int) -> Usage | None:
         """The figures of an answer, made to mean this turn; None if nobody can know them."""
         if self._means == "none":
             return None
         if self._means == "quota":
-            return _quota(response.field_meta)
+            return _quota(response.meta)
         if response.usage is None:
             return None
         found = _normal(response.usage)

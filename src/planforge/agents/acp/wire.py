@@ -1,8 +1,8 @@
 """
 An agent's standard streams as messages, within limits.
 
-The protocol library's own reader has none: a line without an end would fill memory,
-and a program that is no agent would be listened to for ever.
+Without them a line that has no end would fill memory, and a program that is no agent would be listened to for
+ever.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Wire:
         """When the agent last sent a message."""
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Send one message."""
-        self._writer.write(json.dumps(message, default=str).encode() + b"\n")
+        """Send one message, in ASCII: there are agents for which more characters end a line than do."""
+        self._writer.write(json.dumps(message).encode() + b"\n")
         await self._writer.drain()
 
     async def receive(self) -> dict[str, Any] | None:
@@ -52,9 +52,6 @@ class Wire:
                 break
         return None
 
-    async def close(self) -> None:
-        """Nothing to do: whoever started the program ends it."""
-
     async def _line(self) -> bytes:
         try:
             return await self._reader.readuntil()
@@ -66,7 +63,7 @@ class Wire:
 
 
 def _message(line: bytes) -> dict[str, Any] | None:
-    """The message that a line holds, if it is one that the library can take."""
+    """The message that a line holds, if it is one."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):

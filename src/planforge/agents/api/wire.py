@@ -1,8 +1,8 @@
 """
 JSON-RPC over standard input and output, as the Agent Client Protocol has it: one message a line.
 
-The protocol's library is not used on this side: it takes a second of computing to be loaded, which this
-program would have to spend each time it is started.
+The protocol's library is not used: it takes a second of computing to be loaded, which this program would have
+to spend each time it is started.
 """
 
 from __future__ import annotations
