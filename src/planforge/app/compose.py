@@ -9,6 +9,7 @@ over in a clean worktree while what its interrupted predecessor left is kept.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -122,6 +123,8 @@ class Worker:
 
     async def run_agent(self, effect: effects.RunAgent, call: Call) -> effects.AgentAnswer:
         """Ask the agent that plays the role; one that only reads must leave its worktree as it was."""
+        if effect.access is effects.Access.WRITE:
+            threading.Thread(target=_load_ahead, daemon=True).start()
         return await self._asking.answer(effect, call)
 
     async def gather_context(self, effect: effects.GatherContext, call: Call) -> effects.Gathered:
@@ -241,7 +244,7 @@ class Worker:
 
     async def inspect(self, effect: effects.Inspect, call: Call) -> effects.Inspection:
         """Look at what the commit changes."""
-        from planforge.app import inspecting  # reads all languages, which takes a moment to load
+        from planforge.app import inspecting
 
         del call
         return await asyncio.to_thread(inspecting.inspect, self._project, effect)
@@ -289,6 +292,16 @@ class Worker:
         return await asyncio.to_thread(
             landing.land, self._project.git, effect.branch, effect.commit, effect.expected
         )
+
+
+def _load_ahead() -> None:
+    """Load what will look at a change while its agent is at work, when nobody waits for it."""
+    from planforge.app import inspecting  # noqa: F401
+    from planforge.rules.protection import changes  # noqa: F401
+    from planforge.rules.scanning import scanner  # noqa: F401
+    from planforge.workspace.secrets import detectors
+
+    detectors.load()
 
 
 def progress(project: Project, plan: str, content: str) -> effects.Progress:
