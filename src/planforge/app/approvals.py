@@ -31,21 +31,32 @@ PLAN_GATE = "plan"
 
 def approve(project: Project, name: str, *, actor: str, seen: str | None = None) -> Approval:
     """Record a person's yes to the plan as it is on disk now; `seen` is the hash of what they looked at."""
-    from planforge.documents.plan import PlanStatus, content_hash, structural_findings
-    from planforge.rules.findings import Severity, worst
+    from planforge.documents.plan import PlanStatus, content_hash
 
     plan = plans.row(project, name)
     _require_idle(project, plan.plan)
     on_disk = plans.text(project, plan)
     content = content_hash(on_disk)
     deciders.require_current(seen, _current(project, plan, content))
-    faults = structural_findings(on_disk)
-    if worst(faults) is Severity.BLOCKING:
-        titles = "; ".join(fault.title for fault in faults if fault.severity is Severity.BLOCKING)
-        raise RefusedByGate(f"`{plan.path}` is not a whole plan: {titles}", f"edit `{plan.path}`")
+    _require_whole(plan, on_disk)
     approval = give(project, plan.plan, PLAN_GATE, content, actor, alone=True)
     plans.mark(project, plan.plan, PlanStatus.APPROVED.value)
     return approval
+
+
+def _require_whole(plan: PlanRow, text: str) -> None:
+    """Refuse what no run could be held to: a header that is broken, a section that is missing or unwritten."""
+    from planforge.documents.plan import header_faults, structural_findings, unwritten
+    from planforge.rules.findings import Severity
+
+    faults = [*header_faults(text, plan.plan)]
+    faults += [each.title for each in structural_findings(text) if each.severity is Severity.BLOCKING]
+    faults += [f"`## {name}` is not written yet" for name in unwritten(text)]
+    if faults:
+        raise RefusedByGate(
+            f"`{plan.path}` is not a whole plan: {'; '.join(faults)}",
+            f"edit `{plan.path}`, then run `planforge plan approve {plan.plan}` again",
+        )
 
 
 def give(

@@ -123,16 +123,10 @@ def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
 
 def _require_sound(project: Project, plan: PlanRow) -> None:
     """Refuse a file that an audit cannot go on with; whoever edited it is told what is wrong."""
-    from planforge.documents.plan import parse, resuming_faults
+    from planforge.documents.plan import header_faults, resuming_faults
 
-    try:
-        text = plans.text(project, plan)
-    except UnicodeDecodeError:
-        raise InvalidDocument(f"`{plan.path}` is not text in UTF-8", f"edit `{plan.path}`") from None
-    faults = list(resuming_faults(text))
-    if not faults and parse(text).id != plan.plan:
-        faults = [f"its header says that it is `{parse(text).id}`"]
-    if faults:
+    text = plans.text(project, plan)
+    if faults := resuming_faults(text) or header_faults(text, plan.plan):
         raise RefusedByGate(
             f"`{plan.path}` cannot be audited as it is: {'; '.join(faults)}",
             f"edit `{plan.path}`, then run `planforge forge {plan.plan}` again",
@@ -305,7 +299,7 @@ def _structure(project: Project, plan: str) -> str:
 
     try:
         text = plans.text(project, plans.row(project, plan))
-    except (NotFound, UnicodeDecodeError):
+    except (NotFound, InvalidDocument):
         return "its file cannot be read"
     return "; ".join(fault.title for fault in structural_faults(text))
 
@@ -320,7 +314,7 @@ def _phases(project: Project, plan: str) -> Literal["none", "current", "stale", 
         return "none"
     try:
         content = content_hash(plans.text(project, plans.row(project, plan)))
-    except (OSError, UnicodeDecodeError, PlanforgeError):
+    except PlanforgeError:
         return "unreadable"
     return "current" if content == made.content else "stale"
 
@@ -359,5 +353,5 @@ def _texts(project: Project, run: str) -> Iterator[str]:
         for plan in project.ledger.select(plans.PlanRow, "plans WHERE plan = ? AND path <> ''", subject):
             try:
                 yield plans.text(project, plan)
-            except (OSError, UnicodeDecodeError, NotFound):
+            except (NotFound, InvalidDocument):
                 return

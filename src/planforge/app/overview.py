@@ -352,7 +352,7 @@ def _going_on(project: Project, item: PlanStatus) -> list[str]:
     plan = item.plan
     try:
         content = content_hash(plans.text(project, plan))
-    except (PlanforgeError, UnicodeDecodeError):
+    except PlanforgeError:
         return [f"planforge plan show {plan.plan}"]
     query = "SELECT content FROM revisions WHERE plan = ? ORDER BY revision DESC LIMIT 1"
     if any(made not in ("", content) for (made,) in project.ledger.query(query, plan.plan)):

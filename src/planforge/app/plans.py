@@ -155,13 +155,17 @@ def text(project: Project, plan: PlanRow) -> str:
     if not plan.path:
         raise _without_file(plan)
     path = project.root / plan.path
+    hint = f"its last text is on record: `planforge plan show {plan.plan} --recorded`"
     try:
         return path.read_bytes().decode()
     except FileNotFoundError:
         if not plan.object:
             raise _never_written(plan) from None
-        hint = f"its last text is on record: `planforge plan show {plan.plan} --recorded`"
         raise NotFound(f"`{plan.path}` is gone", hint) from None
+    except OSError as error:
+        raise NotFound(f"`{plan.path}` cannot be read: {error.strerror}", hint) from error
+    except UnicodeDecodeError:
+        raise InvalidDocument(f"`{plan.path}` is not UTF-8", hint) from None
 
 
 def view(project: Project, name: str) -> PlanView:
@@ -200,7 +204,7 @@ def _without_file(plan: PlanRow) -> NotFound:
 
 
 def _never_written(plan: PlanRow) -> NotFound:
-    return NotFound(f"`{plan.plan}` has no text: no draft of it was finished", "run `planforge forge` again")
+    return NotFound(f"`{plan.plan}` has no text: no draft of it was finished", f"run `planforge forge {plan.plan}`")
 
 
 def mark(project: Project, plan: str, status: str) -> None:
@@ -226,5 +230,5 @@ def mark_as_recorded(project: Project, plan: str) -> None:
     from contextlib import suppress
 
     for found in project.ledger.select(PlanRow, "plans WHERE plan = ? AND path <> ''", plan):
-        with suppress(InvalidDocument, UnicodeDecodeError):  # somebody has made something else of it
+        with suppress(InvalidDocument, NotFound):  # somebody has made something else of it
             mark(project, found.plan, found.status)

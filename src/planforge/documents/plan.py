@@ -27,6 +27,7 @@ PlanId = NewType("PlanId", str)
 REQUEST, CONTEXT, AUDIT_LOG, NOTES = "Request", "Context", "Audit Log", "Implementation Notes"
 OWNED = {name.lower() for name in (REQUEST, AUDIT_LOG, NOTES)}
 REQUIRED = ("Objective", "Scope", "Changes", "Risks", "Testing")
+ESSENTIAL = ("Objective", "Changes")
 
 GIVEN = "Given with the request, quoted as it was"
 """How the context begins that is ours. A drafter may have a section of that name too, which is its own."""
@@ -485,6 +486,23 @@ def structural_faults(text: str) -> tuple[Finding, ...]:
         for finding in structural_findings(text)
         if finding.severity in (Severity.BLOCKING, Severity.MEDIUM)
     )
+
+
+def header_faults(text: str, plan: str) -> tuple[str, ...]:
+    """Why a file cannot be known as the file of this plan; nothing if it can."""
+    try:
+        found = parse(text).id
+    except InvalidDocument as error:
+        return (error.message,)
+    return () if found == plan else (f"its header says that it is `{found}`",)
+
+
+def unwritten(text: str) -> tuple[str, ...]:
+    """Sections without which there is nothing to carry out, and in which nobody has written anything yet."""
+    found = {name: body for name in ESSENTIAL if (body := markdown.body(text, name)) is not None}
+    said = {name: markdown.without_rules(body).strip() for name, body in found.items()}
+    empty = [name for name, body in said.items() if not body or body.startswith("(") or ITALIC.fullmatch(body)]
+    return tuple(name for name in empty if name != "Changes" or not _names_a_file(text))
 
 
 def resuming_faults(text: str) -> tuple[str, ...]:
