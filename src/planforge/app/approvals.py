@@ -45,18 +45,18 @@ def approve(project: Project, name: str, *, actor: str, seen: str | None = None)
 
 
 def _require_whole(plan: PlanRow, text: str) -> None:
-    """Refuse what no run could be held to: a header that is broken, a section that is missing or unwritten."""
+    """Refuse what no run could be held to: a broken header, a section that is missing or unwritten."""
     from planforge.documents.plan import header_faults, structural_findings, unwritten
+    from planforge.documents.template import is_blank
     from planforge.rules.findings import Severity
 
     faults = [*header_faults(text, plan.plan)]
     faults += [each.title for each in structural_findings(text) if each.severity is Severity.BLOCKING]
     faults += [f"`## {name}` is not written yet" for name in unwritten(text)]
     if faults:
-        raise RefusedByGate(
-            f"`{plan.path}` is not a whole plan: {'; '.join(faults)}",
-            f"edit `{plan.path}`, then run `planforge plan approve {plan.plan}` again",
-        )
+        again = f"edit `{plan.path}`, then run `planforge plan approve {plan.plan}` again"
+        drafting = f"; or have it drafted with `planforge forge {plan.plan}`" if is_blank(text) else ""
+        raise RefusedByGate(f"`{plan.path}` is not a whole plan: {'; '.join(faults)}", again + drafting)
 
 
 def give(

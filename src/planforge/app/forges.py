@@ -22,7 +22,10 @@ from planforge.kernel.events import (
     PlanForged,
     RecordedFinding,
     RunEnded,
+    RunStarted,
 )
+from planforge.kernel.objects import address
+from planforge.kernel.payloads import unpack
 from planforge.rules.auto_implement import CAP_REACHED, Forged, Refusal, refusal
 from planforge.rules.findings import Severity
 from planforge.rules.verdicts import Verdict
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from planforge.app.project import Project
     from planforge.app.runs import Ended, RunRow
     from planforge.documents.imports import Imported
+    from planforge.workflows.forge import ForgeRequest
 
 FLOW = "forge"
 
@@ -103,30 +107,67 @@ def audit(project: Project, name: str) -> str:
             f"`{plan.plan}` is {plan.status}: only a draft or a plan in review is audited",
             f"see `planforge plan show {plan.plan}`",
         )
+    _require_sound(project, plan)
     return _resumed(project, plan, 1)
 
 
 def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
-    """Record the run that audits a plan again; one that nobody has drafted yet is drafted."""
-    drafted = bool(plan.object) or (project.root / plan.path).exists()
-    if drafted:
+    """Record the run that audits a plan again; one that nobody has drafted or written yet is drafted."""
+    from planforge.documents.plan import given
+    from planforge.documents.template import is_blank
+
+    there = bool(plan.object) or (project.root / plan.path).exists()
+    text = plans.text(project, plan) if there else ""
+    if blank := there and is_blank(text):
+        _require_header(plan, text)
+    elif there:
         _require_sound(project, plan)
     work.require_agents(project, work.ROLES_OF_FORGE)
     request = msgspec.structs.replace(
         work.forge_request(project, plan.plan, plan.title, _request_of(project, plan.plan), cap=cap),
         task=plan.task,
-        resumed=drafted,
+        resumed=there and not blank,
         earlier=raised(project, plan.plan),
     )
+    if blank:
+        on_disk = address(text.encode())
+        request = msgspec.structs.replace(request, form=text, blank=on_disk, context=given(text))
+    elif not there and (first := _asked_first(project, plan.plan)):
+        request = msgspec.structs.replace(
+            request, form=first.form, context=first.context, source=first.source
+        )
     return runs.begin(project, FLOW, plan.plan, lambda _: request, alone=True)
+
+
+def _asked_first(project: Project, plan: str) -> ForgeRequest | None:
+    """What the first forge of a plan was asked, of which no draft has come."""
+    from planforge.workflows.forge import ForgeRequest
+
+    query = "SELECT run FROM runs WHERE subject = ? AND flow = ? ORDER BY length(run), run"
+    for (run,) in project.ledger.query(query, plan, FLOW):
+        for item in project.ledger.stream(run):
+            if isinstance(item.event, RunStarted):
+                return msgspec.json.decode(unpack(project.ledger, item.event.request), type=ForgeRequest)
+    return None
 
 
 def _require_sound(project: Project, plan: PlanRow) -> None:
     """Refuse a file that an audit cannot go on with; whoever edited it is told what is wrong."""
-    from planforge.documents.plan import header_faults, resuming_faults
+    from planforge.documents.plan import resuming_faults
 
     text = plans.text(project, plan)
-    if faults := resuming_faults(text) or header_faults(text, plan.plan):
+    _require(plan, resuming_faults(text))
+    _require_header(plan, text)
+
+
+def _require_header(plan: PlanRow, text: str) -> None:
+    from planforge.documents.plan import header_faults
+
+    _require(plan, header_faults(text, plan.plan))
+
+
+def _require(plan: PlanRow, faults: tuple[str, ...]) -> None:
+    if faults:
         raise RefusedByGate(
             f"`{plan.path}` cannot be audited as it is: {'; '.join(faults)}",
             f"edit `{plan.path}`, then run `planforge forge {plan.plan}` again",

@@ -204,7 +204,9 @@ def _without_file(plan: PlanRow) -> NotFound:
 
 
 def _never_written(plan: PlanRow) -> NotFound:
-    return NotFound(f"`{plan.plan}` has no text: no draft of it was finished", f"run `planforge forge {plan.plan}`")
+    return NotFound(
+        f"`{plan.plan}` has no text: no draft of it was finished", f"run `planforge forge {plan.plan}`"
+    )
 
 
 def mark(project: Project, plan: str, status: str) -> None:

@@ -34,10 +34,13 @@ def begin_forge(
     project: Project, request: str, *, cap: int | None = None, context: Imported | None = None
 ) -> str:
     """Give the request a plan of its own and record the run; nothing is started yet."""
+    from planforge.app import creating
+
     require_agents(project, ROLES_OF_FORGE)
     title = title_of(request)
 
     given = Redactor.of_environment().text(context.text) if context else ""
+    source = context.source if context else ""
 
     while True:
         created = new_plan(project, title, request, description=given)
@@ -45,7 +48,8 @@ def begin_forge(
             forge_request(project, created.plan, title, request, cap=cap),
             task=created.task,
             context=given,
-            source=context.source if context else "",
+            source=source,
+            form=creating.own_form(project, created, request, given, source),
         )
         try:
             return runs.begin(project, "forge", created.plan, _always(asking), created)
