@@ -300,5 +300,7 @@ def _next(told: LandReport) -> Iterator[str]:
         elif item.why != "held":
             yield f"planforge plan approve {item.plan}"
             yield f"planforge plan run {item.plan}"
+        elif not is_fix(item.plan):
+            yield f"planforge plan phases {item.plan}"
     if told.landed and told.landing != told.branch:
         yield "planforge land --update-checkout"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.errors import InvalidDocument, NotFound
+from planforge.errors import InvalidDocument, NotFound, RefusedByGate
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -166,6 +166,15 @@ def text(project: Project, plan: PlanRow) -> str:
         raise NotFound(f"`{plan.path}` cannot be read: {error.strerror}", hint) from error
     except UnicodeDecodeError:
         raise InvalidDocument(f"`{plan.path}` is not UTF-8", hint) from None
+
+
+def require_open(plan: PlanRow) -> None:
+    """Refuse to do anything with a plan that has come to its end."""
+    if plan.status in ("CLOSED", "CANCELLED"):
+        raise RefusedByGate(
+            f"`{plan.plan}` is {plan.status}: nothing more is done with it",
+            'make a new one: `planforge forge "what you want"`',
+        )
 
 
 def view(project: Project, name: str) -> PlanView:

@@ -98,6 +98,7 @@ def begin_plan_run(
     runs.require_free(project, plan.plan)
     text = plans.text(project, plan)
     content = content_hash(text)
+    phases.require_left(project, plan, content)
     phases.cut(project, text, parallel or None)  # a plan that cannot be cut is refused before it is begun
     if phases.is_stale(project, plan, content):
         raise phases.stale(plan.plan)
@@ -140,8 +141,10 @@ def begin_plan_run(
 def begin_retry(project: Project, name: str, phase: str | None = None) -> str:
     """Record the run of the phase that failed, the first if none is named."""
     from planforge.app import phases
+    from planforge.documents.plan import content_hash
 
     plan = plans.row(project, name)
+    phases.require_left(project, plan, content_hash(plans.text(project, plan)))
     return begin_plan_run(project, name, only=phases.failed(project, plan.plan, phase))
 
 
