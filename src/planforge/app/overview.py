@@ -126,7 +126,7 @@ def overview(project: Project) -> Overview:
 
 def _plan(project: Project, row: PlanRow, cost: Cost) -> PlanStatus:
     steps = plans.steps(project, row.plan)
-    return PlanStatus(plan=row, steps=steps, badge=plans.badge_of(steps) if steps else "", cost=cost)
+    return PlanStatus(plan=row, steps=steps, badge=plans.shown_badge(row, steps), cost=cost)
 
 
 # What goes on

@@ -247,10 +247,9 @@ def require_left(project: Project, plan: PlanRow, content: str) -> None:
     if plan.status != "DONE" or made is None or made.content != content:
         return
     if all(row.status in MET for row in plans.steps(project, plan.plan)):
-        ways = " or ".join(f"`{command}`" for command in _landing(project, plan.plan))
+        ways = _landing(project, plan.plan) or [f"planforge plan close {plan.plan}"]
         raise RefusedByGate(
-            f"`{plan.plan}` is DONE: every phase of it is done or was left out",
-            f"next: {ways}" if ways else f"it has landed; end it with `planforge plan close {plan.plan}`",
+            f"`{plan.plan}` is DONE: every phase of it is done or was left out", f"run `{ways[0]}`"
         )
 
 

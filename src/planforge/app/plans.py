@@ -77,9 +77,15 @@ def listed(project: Project, status: str = "") -> list[Listed]:
     found = []
     for plan in rows(project, status):
         known = steps(project, plan.plan)
-        badge = badge_of(known) if known else ""
+        badge = shown_badge(plan, known)
         found.append(Listed(**{name: getattr(plan, name) for name in plan.__struct_fields__}, badge=badge))
     return found
+
+
+def shown_badge(plan: PlanRow, known: tuple[StepRow, ...]) -> str:
+    """The badge of a plan with steps; a small change that passed has none, for no audit of it is to come."""
+    passed = not plan.path and all(step.status == "done" for step in known)
+    return badge_of(known) if known and not passed else ""
 
 
 def badge_of(known: tuple[StepRow, ...]) -> str:
@@ -194,7 +200,7 @@ def view(project: Project, name: str) -> PlanView:
         approved_by=approval.actor if approval else "",
         content=content,
         steps=known,
-        badge=badge_of(known) if known else "",
+        badge=shown_badge(plan, known),
     )
 
 

@@ -221,3 +221,18 @@ def test_asking_forge_for_an_audit_leads_to_the_command_for_it(call: Command, at
     assert suggested(said) == ["planforge plan audit 1", "planforge plan audit 1 --structural"]
     play(at, ((("Role: auditor",), says(CLEAN)),))
     assert [typed(call, each).code for each in suggested(said)] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "words", [("plan", "approve"), ("plan", "bogus"), ("plan", "diff", "1", "--rounds", "1")]
+)
+def test_a_usage_error_is_a_document_where_one_is_asked_for(call: Command, words: tuple[str, ...]) -> None:
+    said = call(*words, "--json")
+    assert said.code == 2
+    assert said.document["error"]["code"] == 2
+    assert said.document["error"]["message"]
+    assert call(*words).out == ""
+
+
+def test_the_help_of_plan_is_a_word_away(call: Command) -> None:
+    assert call("plan", "help").out.startswith("Usage: planforge plan")

@@ -38,6 +38,14 @@ for command in (
     plan.add_command(command)
 
 
+@plan.command(name="help", hidden=True)
+@click.pass_context
+def help_(ctx: click.Context) -> None:
+    """Show this help"""
+    assert ctx.parent is not None
+    click.echo(ctx.parent.get_help())
+
+
 @plan.command(name="list")
 @click.option("--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only plans that are so.")
 @json_option
