@@ -11,6 +11,7 @@ from calls import Command, Said, caller
 from planforge.app import work
 from planforge.app.project import Project
 from rehearsals import Rehearsal, copied
+from repositories import git
 from texts import CLEAN, Scene, forged, name_files, play, says, writes
 
 FILES = ("one/a.txt", "two/b.txt")
@@ -178,6 +179,20 @@ def test_a_plan_that_does_not_land_says_what_to_do_about_it(call: Command, at: R
     assert following(shown)[0] == "planforge plan retry plan-001 phase-2"
 
 
+def test_a_plan_that_is_done_and_held_back_is_not_said_to_have_phases_left(
+    call: Command, at: Rehearsal
+) -> None:
+    call("plan", "approve", "1")
+    call("plan", "run", "1")
+    branch = "refs/heads/planforge/plan-001"
+    by_hand = git(at.root, "commit-tree", f"{branch}^{{tree}}", "-p", branch, "-m", "by hand")
+    git(at.root, "update-ref", branch, by_hand)
+    refused = call("plan", "land", "1")
+    assert refused.code == 5
+    assert "which Planforge did not make" in refused.out
+    assert following(refused) == []
+
+
 def test_a_plan_that_cannot_be_closed_says_how_it_can(call: Command) -> None:
     call("plan", "approve", "1")
     refused = call("plan", "close", "1")
@@ -194,7 +209,7 @@ def test_a_plan_that_is_closed_before_it_has_landed_says_where_its_work_is(
     said = call("plan", "close", "1", "--reason", "done")
     assert said.out == "plan-001 is CLOSED\n"
     assert "its work has not landed and stays on `planforge/plan-001`" in said.err
-    del at
+    assert git(at.root, "log", "-1", "--format=%s", "planforge/plan-001").startswith("plan-001 phase-")
 
 
 def test_a_plan_that_has_landed_is_closed_without_further_words(call: Command) -> None:
