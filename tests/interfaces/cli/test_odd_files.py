@@ -60,9 +60,11 @@ def test_a_plan_that_cannot_be_read_is_an_error_in_words(call: Command, at: Rehe
         ("**Status:** REVIEW\n", "", "the header ends without a `**Status:**` line"),
         ("**ID:** plan-001\n", "**ID:** plan-002\n", "its header says that it is `plan-002`"),
         ("# Plan: Some texts", "# Some texts", "expected `# Plan: <title>`"),
+        ("**ID:** plan-001\n", "**ID:** plan-001\n**Parallel:** maybe\n", "is neither yes nor no"),
+        ("`one/a.txt` — a text.", "`one/a.txt` (after `b.txt`)", "which the plan does not change"),
     ],
 )
-def test_a_plan_with_a_broken_header_is_not_approved_at_all(
+def test_a_plan_that_could_not_be_carried_out_is_not_approved_at_all(
     call: Command, at: Rehearsal, before: str, after: str, problem: str
 ) -> None:
     file(at).write_text(file(at).read_text().replace(before, after, 1))
