@@ -31,7 +31,13 @@ def commands(command: click.Command, context: click.Context) -> Iterator[tuple[c
 def page() -> str:
     """The whole page."""
     parts = ["# Commands\n\nEvery page here is what `--help` prints. `pf` is short for `planforge`.\n"]
-    root = click.Context(planforge, info_name="planforge", max_content_width=WIDTH, terminal_width=WIDTH)
+    root = click.Context(
+        planforge,
+        info_name="planforge",
+        max_content_width=WIDTH,
+        terminal_width=WIDTH,
+        help_option_names=planforge.context_settings["help_option_names"],
+    )
     for command, context in commands(planforge, root):
         context.terminal_width = WIDTH
         parts.append(f"## {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n")

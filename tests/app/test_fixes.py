@@ -57,6 +57,7 @@ def test_a_small_change_is_made_with_evidence_and_waits_to_land(tmp_path: Path) 
     assert passed.evidence.tree == git(at.root, "rev-parse", "planforge/fix-001^{tree}")
     project = Project(at.root)
     assert plans.row(project, "fix-1").status == "DONE"
+    assert [(row.plan, row.badge) for row in plans.listed(project)] == [("fix-001", "")]
     assert overview.overview(project).next == ("planforge land",)
 
 

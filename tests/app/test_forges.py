@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import cancelling, forges, plan_rounds, plans, questions, runs, work
+from planforge.app import cancelling, creating, forges, plan_rounds, plans, questions, runs, work
 from planforge.app.project import Project
 from planforge.app.replays import replay
-from planforge.errors import InvalidInput, Locked, NeedsPerson, RefusedByGate
+from planforge.documents.imports import Imported
+from planforge.documents.template import BUILT_IN
+from planforge.errors import InvalidDocument, InvalidInput, Locked, NeedsPerson, RefusedByGate
 from planforge.kernel.events import CancelRequested, ContextComposed, RunEnded
 from planforge.kernel.locks import held
 from rehearsals import Rehearsal, copied
@@ -131,6 +133,61 @@ def test_a_plan_that_nobody_has_drafted_is_drafted_when_it_is_taken_up(
     play(at, ((("Role: drafter", "More texts"), says(PLAN)), (("Role: auditor",), says(CLEAN))))
     assert drive(project, forges.begin(project, "2").run).succeeded
     assert plans.row(project, "2").status == "REVIEW"
+
+
+def test_what_was_given_with_a_request_is_told_again_when_the_plan_is_drafted_after_all(
+    at: Rehearsal, project: Project
+) -> None:
+    play(at, ((("Role: drafter",), says("Sure!")),))
+    told = Imported(title="notes", source="notes.md", text="twelve of them")
+    first = forges.begin(project, "More texts", context=told).run
+    with pytest.raises(NeedsPerson):
+        drive(project, first)
+    questions.answer(project, "1", "give up", actor="Ada")
+    assert not drive(project, first).succeeded
+
+    play(at, ((("Role: drafter", "twelve of them"), says(PLAN)), (("Role: auditor",), says(CLEAN))))
+    assert drive(project, forges.begin(project, "2").run).succeeded
+    assert "> twelve of them" in plans.text(project, plans.row(project, "2"))
+
+
+def test_a_plan_that_was_made_and_never_written_is_drafted_into_its_file(
+    at: Rehearsal, project: Project
+) -> None:
+    told = Imported(title="notes", source="notes.md", text="twelve of them")
+    creating.create(project, "More texts", context=told)
+    with pytest.raises(RefusedByGate, match="is empty or only a placeholder"):
+        forges.audit(project, "2")
+    play(at, ((("Role: drafter", "twelve of them"), says(PLAN)), (("Role: auditor",), says(CLEAN))))
+    run = forges.begin(project, "2").run
+    assert drive(project, run).succeeded
+    text = plans.text(project, plans.row(project, "2"))
+    assert "**Task:** ws-002\n" in text
+    assert "> twelve of them" in text
+    assert "The project has a few texts more than before." in text
+    assert plans.row(project, "2").status == "REVIEW"
+    assert replay(project, run).agrees
+
+
+def test_a_template_of_the_project_is_what_a_forged_plan_begins_as(at: Rehearsal, project: Project) -> None:
+    own = BUILT_IN.replace("**Project:**", "**Team:** blue\n**Project:**")
+    path = at.root / "docs/plans/.plan-template.md"
+    path.write_text(own.replace("## Testing", "## Rollout\n\n_In which order._\n\n## Testing"))
+    drafted = f"{PLAN}\n## Rollout\n\nOne after the other.\n"
+    play(at, ((("Role: drafter", "_In which order._"), says(drafted)), (("Role: auditor",), says(CLEAN))))
+    run = forges.begin(project, "More texts").run
+    assert drive(project, run).succeeded
+    text = plans.text(project, plans.row(project, "2"))
+    assert text.startswith("# Plan: More texts\n\n**ID:** plan-002\n**Task:** ws-002\n")
+    assert "**Team:** blue\n" in text
+    assert "> More texts" in text
+    assert "One after the other." in text
+    assert replay(project, run).agrees
+
+    path.write_text("nothing of the kind\n")
+    with pytest.raises(InvalidDocument, match=r"`docs/plans/.plan-template.md`: "):
+        forges.begin(project, "Still more")
+    assert len(plans.rows(project)) == 2
 
 
 @pytest.mark.parametrize(("name", "status"), [("1", "REVIEW"), ("More texts", "DRAFT")])

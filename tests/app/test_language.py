@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import background, plans, replays, runs
+from planforge.app import background, overview, plans, replays, runs
 from planforge.app.language import Reply, Speaker, endings, perform, talking
 from planforge.app.language import doing as doing_module
-from planforge.app.language.replies import in_our_words
+from planforge.app.language.replies import in_our_words, typed_here
 from planforge.app.project import Project
 from planforge.errors import InvalidInput, RefusedByGate
 from planforge.kernel.driver import Call
@@ -142,6 +142,30 @@ def test_commands_of_the_shell_become_commands_of_the_chat_where_there_is_one() 
     assert in_our_words("run `planforge resume run-003`") == "run `!resume run-003`"
     assert in_our_words("`planforge plan cancel 1 --reason TEXT`") == "`!plan cancel 1`"
     assert in_our_words("`planforge gate show gate-001`") == "`planforge gate show gate-001`"
+
+
+def test_what_a_chat_says_to_type_can_be_typed_there(project: Project) -> None:
+    found = typed_here(overview.overview(project))
+    assert found.next == ("!plan show plan-001", "!plan approve plan-001")
+    assert [each.command for each in found.waiting] == ["!plan show plan-001"]
+
+
+def test_a_fix_that_came_to_nothing_is_not_said_to_be_approved(at: Rehearsal, project: Project) -> None:
+    at.settings("[run]\nattempts = 1\n")
+    play(at, ((("Role: developer",), says("Nothing to do.")),))
+    ended = driven(project, typed(project, "!fix The text is old"))
+    assert ended.exit_code == 1
+    assert ended.next == ("planforge fix --again fix-001",)
+
+
+def test_a_plan_that_stopped_says_which_phase_to_try_again(at: Rehearsal, project: Project) -> None:
+    at.settings("[run]\nattempts = 1\n")
+    play(at, ((("Role: developer",), says("Nothing to do.")),))
+    assert typed(project, "!plan approve 1").next == ("!plan run plan-001",)
+    ended = driven(project, typed(project, "!plan run 1"))
+    assert ended.next == ("!plan retry plan-001 phase-1", "!plan skip plan-001 phase-1")
+    refused = typed(project, "!plan close 1")
+    assert "`planforge plan close plan-001 --override --reason TEXT`" in refused.text
 
 
 # In the background

@@ -358,7 +358,7 @@ def exits() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("event", "command"), sorted(set(exits())))
 def test_every_exit_that_a_person_can_take_is_a_command(event: str, command: str) -> None:
-    program, *words = command.split()
+    program, *words = command.removesuffix(" --reason TEXT").removesuffix(" --override").split()
     assert program == "planforge"
     found: click.Command | None = commands.planforge
     for word in words[:-1]:
@@ -368,6 +368,10 @@ def test_every_exit_that_a_person_can_take_is_a_command(event: str, command: str
     (argument,) = [item for item in found.params if isinstance(item, click.Argument)]
     assert argument.name is not None
     assert argument.name.partition("_")[0].upper() == words[-1]
+    given = {item for item in command.split() if item.startswith("--")}
+    options = [item for item in found.params if isinstance(item, click.Option)]
+    assert given <= {name for item in options for name in item.opts}
+    assert {item.opts[0] for item in options if item.required} <= given
 
 
 def test_the_page_has_every_such_exit_and_no_other() -> None:

@@ -65,7 +65,7 @@ def test_a_page_says_who_approved_what_and_which_findings_remain() -> None:
     )
     yes = Yes(actor="Ada <ada@example.org>", what="plan", content="d" * 64, at="")
     text = markdown(page(audits=(audit,), approvals=(yes,)))
-    assert "- `phase-2`, the finished work, by codex: approved; 1 findings remain" in text
+    assert "- `phase-2`, the finished work, by codex: approved; 1 finding remains" in text
     assert "  - minor: a name (`a.py`)" in text
     assert f"- Ada, `plan`, content `{'d' * 64}`" in text
     assert "ada@example.org" not in text

@@ -138,3 +138,43 @@ def test_what_names_a_plan_or_nothing_names_no_task(said: str) -> None:
 def test_a_description_that_only_points_at_something_is_known(said: str) -> None:
     assert plan.means_nothing(said)
     assert not plan.means_nothing(f"fix {said} now")
+
+
+OWN = filled(template.BUILT_IN.replace("## Testing", "## Rollout\n\n_In which order._\n\n## Testing"))
+
+
+def written(text: str) -> str:
+    """The plan with something in each section, and no rollout."""
+    for name in plan.REQUIRED:
+        text = markdown.replace(text, name, f"Something about the {name.lower()} of it.")
+    found = markdown.find(text, "Rollout")
+    return text[: found.start] + text[found.end :] if found else text
+
+
+def test_a_plan_is_blank_until_somebody_writes_into_one_of_its_sections() -> None:
+    assert template.is_blank(filled())
+    assert template.is_blank(plan.with_context(filled(), "what somebody said", "notes.md"))
+    assert not template.is_blank(markdown.replace(filled(), "Risks", "None that anybody could think of."))
+    assert not template.is_blank("# Plan: Without any section\n")
+
+
+def test_whoever_drafts_a_plan_fills_in_what_is_not_ours() -> None:
+    form = plan.with_context(plan.with_request(OWN, "Do it"), "what somebody said", "notes.md")
+    asked = template.to_fill_in(form)
+    names = [section.name for section in markdown.sections(asked)]
+    assert names == ["Objective", "Scope", "Changes", "Risks", "Rollout", "Testing"]
+    assert "_In which order._" in asked
+    assert template.to_fill_in("") == ""
+
+
+def test_a_section_of_the_template_that_a_draft_leaves_out_is_missing() -> None:
+    (found,) = template.missing(written(OWN), OWN)
+    assert found.title == "the section `## Rollout` of the template is missing"
+    assert template.missing(written(OWN) + "\n## Rollout\n\nAll at once.\n", OWN) == ()
+    assert template.missing(written(OWN), "") == ()
+
+
+def test_a_draft_that_says_what_the_template_says_is_the_template_given_back() -> None:
+    assert template.given_back(OWN, OWN) == "the draft gives `## Objective` back as the template has it"
+    assert template.given_back(written(OWN), OWN) == ""
+    assert template.given_back(OWN, "") == ""

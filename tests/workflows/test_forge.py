@@ -219,3 +219,87 @@ def test_a_template_that_is_given_back_is_asked_for_once_more_and_then_a_person_
     world = World(drafter=[echo])
     world.says_to_person = ["give up"]
     assert "the placeholder" in whole(world).result.reason
+
+
+# A template of the project's own
+
+FORM = """\
+# Plan: Rate limits
+
+**ID:** plan-007
+**Status:** DRAFT
+**Team:** blue
+
+---
+
+## Request
+
+> Stop callers from flooding us
+
+## Objective
+
+_What for._
+
+## Scope
+
+## Changes
+
+## Risks
+
+## Testing
+
+## Rollout
+
+_In which order._
+
+---
+
+## Audit Log
+
+---
+
+## Implementation Notes
+"""
+
+ROLLOUT = f"{PLAN}\n## Rollout\n\nFirst the gateway, then the rest.\n"
+
+
+def of_form(**more: Any) -> ForgeRequest:
+    return msgspec.structs.replace(request(), form=FORM, whole=True, composed=True, costed=True, **more)
+
+
+def test_a_draft_is_put_into_the_form_that_the_project_has_for_plans() -> None:
+    world = World(drafter=[ROLLOUT], auditor=[CLEAN])
+    flow = driven(forge(of_form()), world)
+    assert flow.result.clean
+    assert "**Team:** blue\n" in world.text
+    assert "> Stop callers from flooding us" in world.text
+    assert "First the gateway, then the rest." in world.text
+    assert "_In which order._" not in world.text
+    asked = world.prompts[0][1]
+    assert "_In which order._" in asked
+    assert "Fill in the project's template" in asked
+    assert "**Team:**" not in asked
+
+
+def test_a_section_of_the_form_that_is_left_out_goes_back_before_an_auditor_is_paid() -> None:
+    world = World(drafter=[PLAN], auditor=[CLEAN], reviser=[ROLLOUT])
+    flow = driven(forge(of_form()), world)
+    audits = [note for note in flow.notes if isinstance(note, AuditRecorded)]
+    assert [audit.by for audit in audits] == ["structure", "scripted"]
+    assert audits[0].findings[0].title == "the section `## Rollout` of the template is missing"
+    assert flow.result.clean
+
+
+def test_a_form_that_is_given_back_is_asked_for_once_more() -> None:
+    back = ROLLOUT.replace(PLAN.partition("## Objective\n\n")[2].partition("\n\n")[0], "_What for._", 1)
+    world = World(drafter=[back, ROLLOUT], auditor=[CLEAN])
+    assert driven(forge(of_form()), world).result.clean
+    assert roles(world) == ["drafter", "drafter", "auditor"]
+
+
+def test_a_blank_file_on_disk_is_what_the_draft_replaces() -> None:
+    world = World(drafter=[ROLLOUT], auditor=[CLEAN])
+    flow = driven(forge(of_form(blank="object-of-the-blank")), world)
+    first = next(effect for effect in flow.effects if isinstance(effect, WritePlan))
+    assert first.replaces == "object-of-the-blank"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from planforge.app import deciders, plans, statuses
 from planforge.app.deciders import Current
-from planforge.errors import RefusedByGate, StaleView
+from planforge.errors import InvalidInput, RefusedByGate, StaleView
 from planforge.kernel.effects import Approval
 from planforge.kernel.events import ApprovalUsed, PlanApproved
 from planforge.kernel.ledger import Write
@@ -31,21 +31,37 @@ PLAN_GATE = "plan"
 
 def approve(project: Project, name: str, *, actor: str, seen: str | None = None) -> Approval:
     """Record a person's yes to the plan as it is on disk now; `seen` is the hash of what they looked at."""
-    from planforge.documents.plan import PlanStatus, content_hash, structural_findings
-    from planforge.rules.findings import Severity, worst
+    from planforge.documents.plan import PlanStatus, content_hash
 
     plan = plans.row(project, name)
     _require_idle(project, plan.plan)
     on_disk = plans.text(project, plan)
     content = content_hash(on_disk)
     deciders.require_current(seen, _current(project, plan, content))
-    faults = structural_findings(on_disk)
-    if worst(faults) is Severity.BLOCKING:
-        titles = "; ".join(fault.title for fault in faults if fault.severity is Severity.BLOCKING)
-        raise RefusedByGate(f"`{plan.path}` is not a whole plan: {titles}", f"edit `{plan.path}`")
+    _require_whole(project, plan, on_disk)
     approval = give(project, plan.plan, PLAN_GATE, content, actor, alone=True)
     plans.mark(project, plan.plan, PlanStatus.APPROVED.value)
     return approval
+
+
+def _require_whole(project: Project, plan: PlanRow, text: str) -> None:
+    """Refuse what no run could be held to: a broken header, a missing section, an order that cannot be."""
+    from planforge.documents.phases import decompose
+    from planforge.documents.plan import declared_parallel, header_faults, structural_findings, unwritten
+    from planforge.documents.template import is_blank
+    from planforge.rules.findings import Severity
+
+    faults = [*header_faults(text, plan.plan)]
+    faults += [each.title for each in structural_findings(text) if each.severity is Severity.BLOCKING]
+    faults += [f"`## {name}` is not written yet" for name in unwritten(text)]
+    try:
+        decompose(text, max_files=project.settings.run.max_files, parallel=bool(declared_parallel(text)))
+    except InvalidInput as error:
+        faults.append(error.message)
+    if faults:
+        again = f"edit `{plan.path}`, then run `planforge plan approve {plan.plan}` again"
+        drafting = f"; or have it drafted with `planforge forge {plan.plan}`" if is_blank(text) else ""
+        raise RefusedByGate(f"`{plan.path}` is not a whole plan: {'; '.join(faults)}", again + drafting)
 
 
 def give(

@@ -19,6 +19,7 @@ from planforge.app import backing, work
 from planforge.documents import plan as plans
 from planforge.documents import template
 from planforge.documents.imports import LIMIT, one_line, plain
+from planforge.documents.template import is_blank
 from planforge.errors import Conflict, InvalidDocument, InvalidInput, PlanEdited
 from planforge.kernel.events import PlanCreated, PlanWritten
 from planforge.kernel.redaction import Redactor
@@ -50,6 +51,8 @@ class Created(msgspec.Struct, frozen=True, kw_only=True):
     """The template it was made from; empty is the one that is built in, or none."""
     findings: tuple[Finding, ...]
     """What is wrong with its form so far."""
+    blank: bool
+    """Whether all of it is to be written, which an agent can do as well."""
 
 
 def create(
@@ -67,22 +70,35 @@ def create(
     source = context.source if context else ""
 
     def render(created: PlanCreated) -> str:
-        try:
-            text = template.filled(
-                form,
-                plan=created.plan,
-                title=title,
-                task=created.task,
-                date=work.today(),
-                project=project.root.name,
-            )
-        except InvalidDocument as error:
-            raise InvalidDocument(f"`{own or 'the template'}`: {error.message}", template.HINT) from error
-        if said.strip() != title:
-            text = plans.with_request(text, said)
-        return plans.with_context(text, given, source) if given else text
+        asked = said if said.strip() != title else ""
+        return _filled(project, own, form, created, asked, given, source)
 
     return _made(project, redact, title, said, task, given, render, source=source, template=own)
+
+
+def own_form(project: Project, created: PlanCreated, request: str, given: str, source: str) -> str:
+    """The file that a plan begins as which an agent is to draft; empty if the project has no template."""
+    own, form = _template(project)
+    return _filled(project, own, form, created, request, given, source) if own else ""
+
+
+def _filled(
+    project: Project, own: str, form: str, created: PlanCreated, request: str, given: str, source: str
+) -> str:
+    """The template as the file of one plan, with what was asked for and what was given along."""
+    try:
+        text = template.filled(
+            form,
+            plan=created.plan,
+            title=created.title,
+            task=created.task,
+            date=work.today(),
+            project=project.root.name,
+        )
+    except InvalidDocument as error:
+        raise InvalidDocument(f"`{own or 'the template'}`: {error.message}", template.HINT) from error
+    text = plans.with_request(text, request) if request.strip() else text
+    return plans.with_context(text, given, source) if given else text
 
 
 def adopt(project: Project, found: Imported, *, task: str = "", new: bool = False) -> Created:
@@ -180,6 +196,7 @@ def _made(
         source=source,
         template=template,
         findings=plans.structural_findings(text),
+        blank=is_blank(text),
     )
 
 

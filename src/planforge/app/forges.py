@@ -22,7 +22,10 @@ from planforge.kernel.events import (
     PlanForged,
     RecordedFinding,
     RunEnded,
+    RunStarted,
 )
+from planforge.kernel.objects import address
+from planforge.kernel.payloads import unpack
 from planforge.rules.auto_implement import CAP_REACHED, Forged, Refusal, refusal
 from planforge.rules.findings import Severity
 from planforge.rules.verdicts import Verdict
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from planforge.app.project import Project
     from planforge.app.runs import Ended, RunRow
     from planforge.documents.imports import Imported
+    from planforge.workflows.forge import ForgeRequest
 
 FLOW = "forge"
 
@@ -103,35 +107,66 @@ def audit(project: Project, name: str) -> str:
             f"`{plan.plan}` is {plan.status}: only a draft or a plan in review is audited",
             f"see `planforge plan show {plan.plan}`",
         )
+    _require_sound(project, plan)
     return _resumed(project, plan, 1)
 
 
 def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
-    """Record the run that audits a plan again; one that nobody has drafted yet is drafted."""
-    drafted = bool(plan.object) or (project.root / plan.path).exists()
-    if drafted:
+    """Record the run that audits a plan again; one that nobody has drafted or written yet is drafted."""
+    from planforge.documents.plan import given
+    from planforge.documents.template import is_blank
+
+    there = bool(plan.object) or (project.root / plan.path).exists()
+    text = plans.text(project, plan) if there else ""
+    if blank := there and is_blank(text):
+        _require_header(plan, text)
+    elif there:
         _require_sound(project, plan)
     work.require_agents(project, work.ROLES_OF_FORGE)
     request = msgspec.structs.replace(
         work.forge_request(project, plan.plan, plan.title, _request_of(project, plan.plan), cap=cap),
         task=plan.task,
-        resumed=drafted,
+        resumed=there and not blank,
         earlier=raised(project, plan.plan),
     )
+    if blank:
+        on_disk = address(text.encode())
+        request = msgspec.structs.replace(request, form=text, blank=on_disk, context=given(text))
+    elif not there and (first := _asked_first(project, plan.plan)):
+        request = msgspec.structs.replace(
+            request, form=first.form, context=first.context, source=first.source
+        )
     return runs.begin(project, FLOW, plan.plan, lambda _: request, alone=True)
+
+
+def _asked_first(project: Project, plan: str) -> ForgeRequest | None:
+    """What the first forge of a plan was asked, of which no draft has come."""
+    from planforge.workflows.forge import ForgeRequest
+
+    query = "SELECT run FROM runs WHERE subject = ? AND flow = ? ORDER BY length(run), run"
+    for (run,) in project.ledger.query(query, plan, FLOW):
+        for item in project.ledger.stream(run):
+            if isinstance(item.event, RunStarted):
+                return msgspec.json.decode(unpack(project.ledger, item.event.request), type=ForgeRequest)
+    return None
 
 
 def _require_sound(project: Project, plan: PlanRow) -> None:
     """Refuse a file that an audit cannot go on with; whoever edited it is told what is wrong."""
-    from planforge.documents.plan import parse, resuming_faults
+    from planforge.documents.plan import resuming_faults
 
-    try:
-        text = plans.text(project, plan)
-    except UnicodeDecodeError:
-        raise InvalidDocument(f"`{plan.path}` is not text in UTF-8", f"edit `{plan.path}`") from None
-    faults = list(resuming_faults(text))
-    if not faults and parse(text).id != plan.plan:
-        faults = [f"its header says that it is `{parse(text).id}`"]
+    text = plans.text(project, plan)
+    _require(plan, resuming_faults(text))
+    _require_header(plan, text)
+
+
+def _require_header(plan: PlanRow, text: str) -> None:
+    from planforge.documents.plan import header_faults
+
+    _require(plan, header_faults(text, plan.plan))
+
+
+def _require(plan: PlanRow, faults: tuple[str, ...]) -> None:
     if faults:
         raise RefusedByGate(
             f"`{plan.path}` cannot be audited as it is: {'; '.join(faults)}",
@@ -305,7 +340,7 @@ def _structure(project: Project, plan: str) -> str:
 
     try:
         text = plans.text(project, plans.row(project, plan))
-    except (NotFound, UnicodeDecodeError):
+    except (NotFound, InvalidDocument):
         return "its file cannot be read"
     return "; ".join(fault.title for fault in structural_faults(text))
 
@@ -320,7 +355,7 @@ def _phases(project: Project, plan: str) -> Literal["none", "current", "stale", 
         return "none"
     try:
         content = content_hash(plans.text(project, plans.row(project, plan)))
-    except (OSError, UnicodeDecodeError, PlanforgeError):
+    except PlanforgeError:
         return "unreadable"
     return "current" if content == made.content else "stale"
 
@@ -359,5 +394,5 @@ def _texts(project: Project, run: str) -> Iterator[str]:
         for plan in project.ledger.select(plans.PlanRow, "plans WHERE plan = ? AND path <> ''", subject):
             try:
                 yield plans.text(project, plan)
-            except (OSError, UnicodeDecodeError, NotFound):
+            except (NotFound, InvalidDocument):
                 return

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LAND, UPDATE = "land", "update_checkout"
 HEADS = "refs/heads/"
+UNDONE = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING")
+"""The statuses in which something is left to do before a plan can land."""
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -274,7 +276,7 @@ def report(project: Project, run: str) -> LandReport:
                 told.reason, told.exit_code = event.reason, event.exit_code
             case event:
                 _take_left(told, event)
-    told.next = list(_next(told))
+    told.next = list(_next(project, told))
     return told
 
 
@@ -293,12 +295,14 @@ def _take_left(told: LandReport, event: events.Event) -> None:
             told.landed = []  # what comes back is recorded again
 
 
-def _next(told: LandReport) -> Iterator[str]:
+def _next(project: Project, told: LandReport) -> Iterator[str]:
     for item in told.left:
         if item.why != "held" and is_fix(item.plan):
             yield f"planforge fix --again {item.plan}"
         elif item.why != "held":
             yield f"planforge plan approve {item.plan}"
             yield f"planforge plan run {item.plan}"
+        elif not is_fix(item.plan) and plans.row(project, item.plan).status in UNDONE:
+            yield f"planforge plan phases {item.plan}"
     if told.landed and told.landing != told.branch:
         yield "planforge land --update-checkout"

@@ -126,7 +126,7 @@ def overview(project: Project) -> Overview:
 
 def _plan(project: Project, row: PlanRow, cost: Cost) -> PlanStatus:
     steps = plans.steps(project, row.plan)
-    return PlanStatus(plan=row, steps=steps, badge=plans.badge_of(steps) if steps else "", cost=cost)
+    return PlanStatus(plan=row, steps=steps, badge=plans.shown_badge(row, steps), cost=cost)
 
 
 # What goes on
@@ -244,16 +244,15 @@ def _command(project: Project, item: PlanStatus, unlanded: set[str]) -> str:
     """What to type about a plan that nobody is at; empty if it waits for nobody."""
     plan = item.plan
     if plan.plan.startswith(FIX) and plan.status in ("REVIEW", "APPROVED", "IMPLEMENTING"):
-        return _next_of_fix(item)
+        return _next_of_fix(plan, item.steps)
     if plan.status == "DRAFT" and plan.object:
         return f"planforge forge {plan.plan}"
     if plan.status == "DONE":
         return "planforge land" if plan.plan in unlanded else ""
-    if plan.status == "IMPLEMENTING":
+    if plan.status in ("APPROVED", "IMPLEMENTING"):
         return _going_on(project, item)[0]
     return {
         "REVIEW": f"planforge plan show {plan.plan}",
-        "APPROVED": f"planforge plan run {plan.plan}",
         "AUDITING": f"planforge plan run {plan.plan}",
     }.get(plan.status, "")
 
@@ -301,14 +300,12 @@ def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...])
         if plan.plan in busy:
             continue
         if plan.plan.startswith(FIX) and plan.status in ("REVIEW", "APPROVED", "IMPLEMENTING"):
-            commands.append(_next_of_fix(item))
+            commands.append(_next_of_fix(plan, item.steps))
         elif plan.status == "DRAFT" and plan.object:
             commands += [f"planforge forge {plan.plan}", f"planforge plan approve {plan.plan}"]
         elif plan.status == "REVIEW":
             commands += [f"planforge plan show {plan.plan}", f"planforge plan approve {plan.plan}"]
-        elif plan.status == "APPROVED":
-            commands.append(f"planforge plan run {plan.plan}")
-        elif plan.status == "IMPLEMENTING":
+        elif plan.status in ("APPROVED", "IMPLEMENTING"):
             commands += _going_on(project, item)
         elif plan.status == "DONE" and plan.plan in unlanded and "planforge land" not in commands:
             commands.append("planforge land")
@@ -319,10 +316,20 @@ def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...])
     return commands or ['planforge forge "what you want"']
 
 
-def _next_of_fix(item: PlanStatus) -> str:
+def about_fix(project: Project, plan: PlanRow) -> list[str]:
+    """What to type about a small change without a plan; nothing if it waits for nobody."""
+    if plan.status == "DONE":
+        waits = any(project.ledger.query("SELECT 1 FROM unlanded WHERE plan = ?", plan.plan))
+        return [f"planforge land {plan.plan}"] if waits else []
+    if plan.status not in ("REVIEW", "APPROVED", "IMPLEMENTING"):
+        return []
+    return [_next_of_fix(plan, plans.steps(project, plan.plan))]
+
+
+def _next_of_fix(plan: PlanRow, steps: tuple[StepRow, ...]) -> str:
     """A fix that is not done: taken although it is not small, if it passed; otherwise done again."""
-    fix = item.plan.plan
-    if item.plan.status != "IMPLEMENTING" and all(step.status == "done" for step in item.steps):
+    fix = plan.plan
+    if plan.status != "IMPLEMENTING" and all(step.status == "done" for step in steps):
         return f"planforge fix --accept {fix} --reason TEXT"
     return f"planforge fix --again {fix}"
 
@@ -345,14 +352,14 @@ def _is_ahead(project: Project) -> bool:
 
 
 def _going_on(project: Project, item: PlanStatus) -> list[str]:
-    """How to go on with a plan that has stopped, as `plan phases` says it, without all that it loads."""
+    """How to go on with an approved or stopped plan, as `plan phases` says it, without all that it loads."""
     from planforge.documents.plan import content_hash
     from planforge.errors import PlanforgeError
 
     plan = item.plan
     try:
         content = content_hash(plans.text(project, plan))
-    except (PlanforgeError, UnicodeDecodeError):
+    except PlanforgeError:
         return [f"planforge plan show {plan.plan}"]
     query = "SELECT content FROM revisions WHERE plan = ? ORDER BY revision DESC LIMIT 1"
     if any(made not in ("", content) for (made,) in project.ledger.query(query, plan.plan)):
@@ -361,7 +368,7 @@ def _going_on(project: Project, item: PlanStatus) -> list[str]:
     if content != plan.content:  # which is what was approved last
         return [f"planforge plan approve {plan.plan}"]
     failed = next((step.step for step in item.steps if step.status == "failed"), "")
-    if failed:
+    if failed and plan.status == "IMPLEMENTING":
         retry = f"planforge plan retry {plan.plan} {failed}"
         return [retry, f"planforge plan skip {plan.plan} {failed} --reason TEXT"]
     return [f"planforge plan run {plan.plan}"]

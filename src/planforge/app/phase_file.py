@@ -120,18 +120,24 @@ def _put_aside(path: Path) -> None:
         content = path.read_bytes()
     except FileNotFoundError:
         return
-    body, _, _ = content.rstrip(b"\n").rpartition(b"\n")
-    text = body + b"\n"
-    if content != _sealed(text.decode("utf-8", "replace")).encode():
+    if not _is_ours(content):
         path.rename(path.with_name(f"{path.stem}.edited-{address(content)[:8]}.md"))
 
 
-def edited(project: Project, plan: PlanRow) -> tuple[str, ...]:
-    """In what the file differs from the ledger, in words."""
+def _is_ours(content: bytes) -> bool:
+    """Whether a file is as it was written, and nobody has touched it since."""
+    body, _, _ = content.rstrip(b"\n").rpartition(b"\n")
+    return content == _sealed((body + b"\n").decode("utf-8", "replace")).encode()
+
+
+def edited(project: Project, plan: PlanRow, *, stale: bool = False) -> tuple[str, ...]:
+    """In what the file differs from the ledger, in words; `stale` is while the plan says something else."""
     path, made = _file(project, plan), phase_views.made_last(project, plan.plan)
     try:
-        text = path.read_bytes().decode("utf-8", "replace")
+        content = path.read_bytes()
     except FileNotFoundError:
         return (f"`{path.name}` is gone; it is written again with the next change",)
-    said = SEAL.sub("", text)
+    if stale and _is_ours(content):
+        return ()
+    said = SEAL.sub("", content.decode("utf-8", "replace"))
     return documents.differences(said, _rendered(project, plan, made)) if made else ()

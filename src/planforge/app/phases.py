@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.app import approvals, phase_file, phase_views, plans, runs
+from planforge.app.landing import is_ahead
 from planforge.app.phase_views import PhaseView
 from planforge.documents import phases as documents
 from planforge.documents.phases import Phase, PhaseKind, signature
 from planforge.documents.plan import content_hash, declared_parallel
-from planforge.errors import InvalidInput, PhasesStale, RefusedByGate
+from planforge.errors import InvalidInput, PhasesStale, PlanforgeError, RefusedByGate
 from planforge.kernel import effects, events
 from planforge.kernel.graph.steps import happened
 from planforge.kernel.ledger import Write
@@ -86,7 +87,7 @@ def generate(
     """
     plan = plans.row(project, name)
     text = plans.text(project, plan)
-    _require_open(plan)
+    plans.require_open(plan)
     before = phase_views.newest(project, plan.plan)
     if parallel is None and before is not None:
         said = declared_parallel(text)
@@ -100,11 +101,6 @@ def generate(
     project.ledger.transact(decide)
     phase_file.write(project, plan.plan)
     return view(project, plan.plan)
-
-
-def _require_open(plan: PlanRow) -> None:
-    if plan.status in ("CLOSED", "CANCELLED"):
-        raise RefusedByGate(f"`{plan.plan}` is {plan.status}: nothing more is done with it")
 
 
 def cut(project: Project, text: str, parallel: bool | None) -> tuple[tuple[Phase, ...], bool]:
@@ -200,7 +196,7 @@ def view(project: Project, name: str) -> PhasesView:
         parallel=made.event.parallel,
         badge=plans.badge_of(plans.steps(project, plan.plan)),
         phases=shown,
-        edited=phase_file.edited(project, plan),
+        edited=phase_file.edited(project, plan, stale=made.event.content != content),
         next=tuple(_again(plan) if made.event.content != content else _next(project, plan, shown, content)),
     )
 
@@ -211,10 +207,13 @@ def _again(plan: PlanRow) -> list[str]:
 
 
 def _next(project: Project, plan: PlanRow, shown: Sequence[PhaseView], content: str) -> list[str]:
-    if all(phase.status in MET for phase in shown) and plan.status == "DONE":
-        return [f"planforge plan land {plan.plan}"]
-    if plan.status in ("CLOSED", "CANCELLED", "DONE"):
+    if plan.status in ("CLOSED", "CANCELLED"):
         return []
+    for run in runs.rows(project, unfinished=True):
+        if run.subject == plan.plan:
+            return [] if run.status == "running" else [f"planforge resume {run.run}"]
+    if plan.status == "DONE" and all(phase.status in MET for phase in shown):
+        return _landing(project, plan.plan)
     if approvals.holding(project, plan.plan, GATE, content) is None:
         return [f"planforge plan approve {plan.plan}"]
     failed = [phase.id for phase in shown if phase.status == "failed"]
@@ -222,6 +221,36 @@ def _next(project: Project, plan: PlanRow, shown: Sequence[PhaseView], content: 
         retry = f"planforge plan retry {plan.plan} {failed[0]}"
         return [retry, f"planforge plan skip {plan.plan} {failed[0]} --reason TEXT"]
     return [f"planforge plan run {plan.plan}"]
+
+
+def _landing(project: Project, plan: str) -> list[str]:
+    """What is left to do with a plan of which every phase is done."""
+    if any(project.ledger.query("SELECT 1 FROM unlanded WHERE plan = ?", plan)):
+        return [f"planforge plan land {plan}"]
+    try:
+        return ["planforge land --update-checkout"] if is_ahead(project) else []
+    except PlanforgeError:  # no branch is checked out
+        return []
+
+
+def after_approval(project: Project, plan: PlanRow, content: str) -> list[str]:
+    """What can be done with a plan once somebody has said yes to it."""
+    if is_stale(project, plan, content):
+        return _again(plan)
+    return [f"planforge plan run {plan.plan}"]
+
+
+def require_left(project: Project, plan: PlanRow, content: str) -> None:
+    """Refuse to carry out a plan that has come to its end, or in which nothing is left to do."""
+    plans.require_open(plan)
+    made = phase_views.newest(project, plan.plan)
+    if plan.status != "DONE" or made is None or made.content != content:
+        return
+    if all(row.status in MET for row in plans.steps(project, plan.plan)):
+        ways = _landing(project, plan.plan) or [f"planforge plan close {plan.plan}"]
+        raise RefusedByGate(
+            f"`{plan.plan}` is DONE: every phase of it is done or was left out", f"run `{ways[0]}`"
+        )
 
 
 # What a run asks for
@@ -303,18 +332,22 @@ def skip(project: Project, name: str, phase: str | None = None, *, actor: str, r
 
     def chosen(known: Sequence[Candidate]) -> tuple[str, ...]:
         if phase is None:
-            return (selection.skippable(known).id,)
+            return (selection.skippable(known, plan).id,)
         found = selection.named(known, phase)
         if found.status in MET:
-            raise RefusedByGate(f"`{found.id}` is {found.status} already")
+            raise RefusedByGate(
+                f"`{found.id}` is {found.status} already", f"see `planforge plan phases {plan}`"
+            )
         return (found.id,)
 
+    plan = plans.row(project, name).plan
     return _skip(project, name, chosen, actor, reason)
 
 
 def skip_to(project: Project, name: str, phase: str, *, actor: str, reason: str) -> PhasesView:
     """Leave out whatever stands before a phase."""
-    return _skip(project, name, lambda known: selection.skipped_to(known, phase), actor, reason)
+    plan = plans.row(project, name).plan
+    return _skip(project, name, lambda known: selection.skipped_to(known, phase, plan), actor, reason)
 
 
 def _skip(
@@ -325,7 +358,7 @@ def _skip(
     reason: str,
 ) -> PhasesView:
     plan = plans.row(project, name)
-    _require_open(plan)
+    plans.require_open(plan)
     if not reason.strip():
         raise InvalidInput("say why it is left out: `--reason TEXT`")
 
@@ -350,7 +383,7 @@ def require(project: Project, plan: str) -> list[Candidate]:
     row = plans.row(project, plan)
     made = phase_views.newest(project, plan)
     if made is None:
-        raise RefusedByGate(f"`{plan}` has no phases yet", f"run `planforge plan run {plan}`")
+        raise RefusedByGate(f"`{plan}` has no phases yet", f"see `planforge plan phases {plan}`")
     if made.content != content_hash(plans.text(project, row)):
         raise stale(plan)
     rows = plans.steps(project, plan)
@@ -375,15 +408,15 @@ def runnable(project: Project, plan: str, name: str) -> str:
         found = _candidates(cut(project, plans.text(project, row), None)[0], {})
     else:
         found = require(project, plan)
-    return selection.target(found, name).id
+    return selection.target(found, name, plan).id
 
 
 def failed(project: Project, plan: str, name: str | None) -> str:
     """The phase that failed and can be tried again: the one that is named, or the first."""
     known = require(project, plan)
     if name is None:
-        return selection.failed(known).id
-    found = selection.target(known, name)
+        return selection.failed(known, plan).id
+    found = selection.target(known, name, plan)
     if found.status != "failed":
         raise RefusedByGate(
             f"`{found.id}` is {found.status}, it has not failed",

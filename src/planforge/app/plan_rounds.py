@@ -88,7 +88,10 @@ def diff(project: Project, name: str, before: str = "", after: str = "") -> Plan
     plan, known = plans.row(project, name), rounds(project, name)
     names = [each.round for each in known]
     if len(names) < 2:
-        raise InvalidInput(f"`{plan.plan}` was never audited, so there is nothing to compare")
+        raise InvalidInput(
+            f"`{plan.plan}` was never audited, so there is nothing to compare",
+            f"have it audited: `planforge forge {plan.plan}`",
+        )
     for given in filter(None, (before, after)):
         if given not in names:
             raise InvalidInput(f"`{plan.plan}` has no round {given}", f"it has {', '.join(names)}")

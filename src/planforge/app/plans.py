@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.errors import InvalidDocument, NotFound
+from planforge.errors import InvalidDocument, NotFound, RefusedByGate
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -77,9 +77,15 @@ def listed(project: Project, status: str = "") -> list[Listed]:
     found = []
     for plan in rows(project, status):
         known = steps(project, plan.plan)
-        badge = badge_of(known) if known else ""
+        badge = shown_badge(plan, known)
         found.append(Listed(**{name: getattr(plan, name) for name in plan.__struct_fields__}, badge=badge))
     return found
+
+
+def shown_badge(plan: PlanRow, known: tuple[StepRow, ...]) -> str:
+    """The badge of a plan with steps; a small change that passed has none, for no audit of it is to come."""
+    passed = not plan.path and all(step.status == "done" for step in known)
+    return badge_of(known) if known and not passed else ""
 
 
 def badge_of(known: tuple[StepRow, ...]) -> str:
@@ -155,13 +161,26 @@ def text(project: Project, plan: PlanRow) -> str:
     if not plan.path:
         raise _without_file(plan)
     path = project.root / plan.path
+    hint = f"its last text is on record: `planforge plan show {plan.plan} --recorded`"
     try:
         return path.read_bytes().decode()
     except FileNotFoundError:
         if not plan.object:
             raise _never_written(plan) from None
-        hint = f"its last text is on record: `planforge plan show {plan.plan} --recorded`"
         raise NotFound(f"`{plan.path}` is gone", hint) from None
+    except OSError as error:
+        raise NotFound(f"`{plan.path}` cannot be read: {error.strerror}", hint) from error
+    except UnicodeDecodeError:
+        raise InvalidDocument(f"`{plan.path}` is not UTF-8", hint) from None
+
+
+def require_open(plan: PlanRow) -> None:
+    """Refuse to do anything with a plan that has come to its end."""
+    if plan.status in ("CLOSED", "CANCELLED"):
+        raise RefusedByGate(
+            f"`{plan.plan}` is {plan.status}: nothing more is done with it",
+            'make a new one: `planforge forge "what you want"`',
+        )
 
 
 def view(project: Project, name: str) -> PlanView:
@@ -181,7 +200,7 @@ def view(project: Project, name: str) -> PlanView:
         approved_by=approval.actor if approval else "",
         content=content,
         steps=known,
-        badge=badge_of(known) if known else "",
+        badge=shown_badge(plan, known),
     )
 
 
@@ -200,7 +219,9 @@ def _without_file(plan: PlanRow) -> NotFound:
 
 
 def _never_written(plan: PlanRow) -> NotFound:
-    return NotFound(f"`{plan.plan}` has no text: no draft of it was finished", "run `planforge forge` again")
+    return NotFound(
+        f"`{plan.plan}` has no text: no draft of it was finished", f"run `planforge forge {plan.plan}`"
+    )
 
 
 def mark(project: Project, plan: str, status: str) -> None:
@@ -226,5 +247,5 @@ def mark_as_recorded(project: Project, plan: str) -> None:
     from contextlib import suppress
 
     for found in project.ledger.select(PlanRow, "plans WHERE plan = ? AND path <> ''", plan):
-        with suppress(InvalidDocument, UnicodeDecodeError):  # somebody has made something else of it
+        with suppress(InvalidDocument, NotFound):  # somebody has made something else of it
             mark(project, found.plan, found.status)

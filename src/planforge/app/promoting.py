@@ -16,7 +16,7 @@ import msgspec
 from planforge.app import lesson_file, lessons, plans, tasks
 from planforge.app.lessons import LONGEST, SENTENCE, SENTENCES, LessonChange, New
 from planforge.documents import lessons as document
-from planforge.errors import InvalidInput, NotFound
+from planforge.errors import InvalidDocument, InvalidInput, NotFound
 from planforge.kernel.events import Event, LessonDecided
 from planforge.rules import promotion
 from planforge.rules.promotion import Decision, Proposal
@@ -133,7 +133,7 @@ def _planned(project: Project, subject: str) -> str:
         return ""
     try:
         return document.planned(plans.text(project, plans.row(project, subject)))
-    except (NotFound, OSError, UnicodeDecodeError):
+    except (NotFound, InvalidDocument):
         return ""
 
 

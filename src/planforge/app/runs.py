@@ -379,6 +379,20 @@ def to_resume(project: Project, run: str | None, *, now: bool = False) -> list[s
     return [row.run for row in due]
 
 
+def waiting_for(project: Project, run: str | None) -> list[str]:
+    """What a person can type about runs that wait for somebody; about one alone, if it is named."""
+    waiting = [row for row in rows(project, unfinished=True) if run in (None, row.run)]
+    names, subjects = {row.run for row in waiting}, {row.subject for row in waiting}
+    asked = project.ledger.query("SELECT number, run FROM questions WHERE status = 'waiting' ORDER BY number")
+    gates = project.ledger.query(
+        "SELECT number, plan FROM raised_gates WHERE status = 'waiting' ORDER BY number"
+    )
+    return [
+        *(f"planforge question show question-{number:03d}" for number, about in asked if about in names),
+        *(f"planforge gate show gate-{number:03d}" for number, plan in gates if plan in subjects),
+    ]
+
+
 def is_due(project: Project, until: str) -> bool:
     """Whether the time that a run is parked until has come."""
     from datetime import datetime

@@ -156,7 +156,8 @@ def move(
             if not override:
                 raise RefusedByGate(
                     f"`{plan}` cannot be closed as done: {lacking}",
-                    f"see `planforge plan phases {plan}`, or close it all the same with `--override`",
+                    f"see `planforge plan phases {plan}`, or close it all the same: "
+                    f"`planforge plan close {plan} --override --reason TEXT`",
                 )
             moved = msgspec.structs.replace(moved, override=True)
         return [Write(plan, None, [moved])]
@@ -169,6 +170,15 @@ def move(
     found = plans.row(project, plan)
     plans.mark(project, plan, found.status)
     return found
+
+
+def unlanded(project: Project, name: str) -> str:
+    """The branch with the work of a plan that is done and has not landed; empty if there is none."""
+    from planforge.app import plans
+
+    plan = plans.row(project, name)
+    waits = any(project.ledger.query("SELECT 1 FROM unlanded WHERE plan = ?", plan.plan))
+    return plan.branch if waits else ""
 
 
 def _mark_final(project: Project, plan: str) -> None:

@@ -34,10 +34,13 @@ def begin_forge(
     project: Project, request: str, *, cap: int | None = None, context: Imported | None = None
 ) -> str:
     """Give the request a plan of its own and record the run; nothing is started yet."""
+    from planforge.app import creating
+
     require_agents(project, ROLES_OF_FORGE)
     title = title_of(request)
 
     given = Redactor.of_environment().text(context.text) if context else ""
+    source = context.source if context else ""
 
     while True:
         created = new_plan(project, title, request, description=given)
@@ -45,7 +48,8 @@ def begin_forge(
             forge_request(project, created.plan, title, request, cap=cap),
             task=created.task,
             context=given,
-            source=context.source if context else "",
+            source=source,
+            form=creating.own_form(project, created, request, given, source),
         )
         try:
             return runs.begin(project, "forge", created.plan, _always(asking), created)
@@ -94,6 +98,7 @@ def begin_plan_run(
     runs.require_free(project, plan.plan)
     text = plans.text(project, plan)
     content = content_hash(text)
+    phases.require_left(project, plan, content)
     phases.cut(project, text, parallel or None)  # a plan that cannot be cut is refused before it is begun
     if phases.is_stale(project, plan, content):
         raise phases.stale(plan.plan)
@@ -136,8 +141,10 @@ def begin_plan_run(
 def begin_retry(project: Project, name: str, phase: str | None = None) -> str:
     """Record the run of the phase that failed, the first if none is named."""
     from planforge.app import phases
+    from planforge.documents.plan import content_hash
 
     plan = plans.row(project, name)
+    phases.require_left(project, plan, content_hash(plans.text(project, plan)))
     return begin_plan_run(project, name, only=phases.failed(project, plan.plan, phase))
 
 

@@ -209,7 +209,8 @@ def _audits(page: EvidencePage) -> Iterator[str]:
     yield ""
     for audit in page.audits:
         what = f"{code(audit.of)}, the finished work" if audit.of else f"the plan, round {audit.round}"
-        left = f"{len(audit.findings)} findings remain" if audit.findings else "no findings remain"
+        number = len(audit.findings)
+        left = "1 finding remains" if number == 1 else f"{number or 'no'} findings remain"
         yield f"- {what}, by {_line(audit.by)}: {_line(audit.verdict)}; {left}"
         for finding in audit.findings[:SHOWN]:
             place = f" ({code(finding.location)})" if finding.location else ""

@@ -27,6 +27,7 @@ PlanId = NewType("PlanId", str)
 REQUEST, CONTEXT, AUDIT_LOG, NOTES = "Request", "Context", "Audit Log", "Implementation Notes"
 OWNED = {name.lower() for name in (REQUEST, AUDIT_LOG, NOTES)}
 REQUIRED = ("Objective", "Scope", "Changes", "Risks", "Testing")
+ESSENTIAL = ("Objective", "Changes")
 
 GIVEN = "Given with the request, quoted as it was"
 """How the context begins that is ours. A drafter may have a section of that name too, which is its own."""
@@ -396,6 +397,11 @@ def with_body(text: str, drafted: str) -> str:
     return (newline * 2).join(parts) + newline
 
 
+def given(text: str) -> str:
+    """What was given with the request, as the plan quotes it."""
+    return "\n\n".join(each for each in _owned(text, CONTEXT) if is_given(each))
+
+
 def is_given(section: str) -> bool:
     """Whether a section of context is one that we wrote."""
     first = [line.text for line in markdown.raw_lines(section) if line.text.strip()][1:2]
@@ -487,6 +493,23 @@ def structural_faults(text: str) -> tuple[Finding, ...]:
     )
 
 
+def header_faults(text: str, plan: str) -> tuple[str, ...]:
+    """Why a file cannot be known as the file of this plan; nothing if it can."""
+    try:
+        found = parse(text).id
+    except InvalidDocument as error:
+        return (error.message,)
+    return () if found == plan else (f"its header says that it is `{found}`",)
+
+
+def unwritten(text: str) -> tuple[str, ...]:
+    """Sections without which there is nothing to carry out, and into which nobody has written."""
+    found = {name: body for name in ESSENTIAL if (body := markdown.body(text, name)) is not None}
+    said = {name: markdown.without_rules(body).strip() for name, body in found.items()}
+    empty = [name for name, body in said.items() if body[:1] in ("", "(") or ITALIC.fullmatch(body)]
+    return tuple(name for name in empty if name != "Changes" or not _names_a_file(text))
+
+
 def resuming_faults(text: str) -> tuple[str, ...]:
     """Why the audit of a plan cannot go on with the file as it is, each in words; nothing if it can."""
     try:
@@ -505,7 +528,7 @@ def structural_findings(text: str) -> tuple[Finding, ...]:
     changes = markdown.without_rules(markdown.body(text, "Changes") or "").strip()
     if EXAMPLE_PATH.search(changes):
         findings.append(_medium("Changes", "holds `path/to/` example paths instead of real ones"))
-    if not _is_placeholder(changes) and not _names_a_file(text):
+    if not is_placeholder(changes) and not _names_a_file(text):
         findings.append(_medium("Changes", "names no file: write each path in backticks"))
     findings += _repeated(text)
     status = _field(text, "Status")
@@ -522,7 +545,7 @@ def _section_findings(text: str, name: str) -> Iterator[Finding]:
         yield Finding(
             severity=Severity.BLOCKING, title=f"the section `## {name}` is missing", location=f"## {name}"
         )
-    elif _is_placeholder(markdown.without_rules(body).strip()):
+    elif is_placeholder(markdown.without_rules(body).strip()):
         yield _medium(name, "is empty or only a placeholder")
 
 
@@ -539,7 +562,9 @@ def _medium(name: str, problem: str) -> Finding:
     return Finding(severity=Severity.MEDIUM, title=f"`## {name}` {problem}", location=f"## {name}")
 
 
-def _is_placeholder(said: str) -> bool:
+def is_placeholder(said: str) -> bool:
+    """Whether a section says nothing of its own."""
+    said = said.strip()
     return len(said) < MIN_SECTION or said.startswith("(") or ITALIC.fullmatch(said) is not None
 
 

@@ -1,9 +1,9 @@
 """
 Which phase of a plan is next, which may be run by name, and what skipping to one leaves out.
 
-Pure: statuses and dependencies go in. A phase can run when everything that it
-depends on is done or was skipped. What was interrupted comes first, then what
-failed, then the first that is still to do.
+Pure: statuses and dependencies go in, and the plan's name for the hint of a refusal. A phase can run when
+everything that it depends on is done or was skipped. What was interrupted comes first, then what failed,
+then the first that is still to do.
 """
 
 from __future__ import annotations
@@ -64,17 +64,24 @@ def next_phase(phases: Sequence[Candidate]) -> Candidate | None:
     return None
 
 
-def target(phases: Sequence[Candidate], name: str) -> Candidate:
+def target(phases: Sequence[Candidate], name: str, plan: str = "PLAN") -> Candidate:
     """The phase of that name, if it can be run now."""
     phase = named(phases, name)
     if phase.status in MET:
-        raise RefusedByGate(f"`{phase.id}` is {phase.status} already")
+        raise _met(phase, plan)
     if waiting := unmet(phases, phase):
         raise RefusedByGate(
             f"`{phase.id}` waits for {', '.join(f'`{each}`' for each in waiting)}",
-            "run those first, or leave them out: `planforge plan skip-to`",
+            f"run those first: `planforge plan run {plan}`, or leave them out: "
+            f"`planforge plan skip-to {plan} {phase.id} --reason TEXT`",
         )
     return phase
+
+
+def _met(phase: Candidate, plan: str) -> RefusedByGate:
+    """What is said of a phase in which nothing is left to do."""
+    again = f"to have it done again, make all phases anew: `planforge plan phases {plan} --regenerate`"
+    return RefusedByGate(f"`{phase.id}` is {phase.status} already", again)
 
 
 def named(phases: Sequence[Candidate], name: str) -> Candidate:
@@ -87,29 +94,31 @@ def named(phases: Sequence[Candidate], name: str) -> Candidate:
     raise NotFound(f"there is no phase `{name}`", f"there are {known}" if known else "")
 
 
-def failed(phases: Sequence[Candidate]) -> Candidate:
+def failed(phases: Sequence[Candidate], plan: str = "PLAN") -> Candidate:
     """The first phase that failed."""
     for phase in phases:
         if phase.status == "failed":
             return phase
-    raise RefusedByGate("no phase has failed", "`planforge plan run` goes on with what is left")
+    raise RefusedByGate("no phase has failed", f"`planforge plan run {plan}` goes on with what is left")
 
 
-def skippable(phases: Sequence[Candidate]) -> Candidate:
+def skippable(phases: Sequence[Candidate], plan: str = "PLAN") -> Candidate:
     """The phase that is left out if none is named: the first that was interrupted or that failed."""
     for phase in phases:
         if phase.status in ("in-progress", "failed"):
             return phase
+    first = next((phase.id for phase in phases if phase.status not in MET), "PHASE")
     raise RefusedByGate(
-        "no phase is in progress or has failed", "name the one to leave out: `planforge plan skip PLAN PHASE`"
+        "no phase is in progress or has failed",
+        f"name the one to leave out: `planforge plan skip {plan} {first} --reason TEXT`",
     )
 
 
-def skipped_to(phases: Sequence[Candidate], name: str) -> tuple[str, ...]:
+def skipped_to(phases: Sequence[Candidate], name: str, plan: str = "PLAN") -> tuple[str, ...]:
     """What is left out on the way to a phase: all before it, and all that it depends on, that is not met."""
     phase = named(phases, name)
     if phase.status in MET:
-        raise RefusedByGate(f"`{phase.id}` is {phase.status} already")
+        raise _met(phase, plan)
     before = {each.id for each in phases[: list(phases).index(phase)]}
     wanted = before | _closure(phases, phase)
     return tuple(each.id for each in phases if each.id in wanted and each.status not in MET)

@@ -10,11 +10,13 @@ it audits the file as it is on disk, and its rounds count on from the last one t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 import msgspec
 
 from planforge.documents import plan as plans
+from planforge.documents import template
 from planforge.documents.plan import PlanStatus
 from planforge.errors import InvalidDocument, PerformerFailed
 from planforge.kernel.effects import (
@@ -83,6 +85,10 @@ class ForgeRequest(msgspec.Struct, frozen=True, kw_only=True):
     """There is a plan: the file as it is on disk is audited, and not drafted anew."""
     earlier: tuple[RecordedFinding, ...] = ()
     """What was raised in earlier runs about this plan."""
+    form: str = ""
+    """The file that the plan begins as, where that is another than usual: the draft is put into it."""
+    blank: str = ""
+    """The address of that file, if it lies on disk already and nobody has written into it."""
 
 
 class ForgeResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,11 +139,20 @@ async def forge(request: ForgeRequest) -> ForgeResult:
 
 async def _drafted(request: ForgeRequest, agents: _Agents) -> _Draft | Halt:
     """The plan as its drafter has it."""
-    prompt = prompts.draft(request.plan, request.request, request.context)
+    form = template.to_fill_in(request.form)
+    prompt = prompts.draft(request.plan, request.request, request.context, form)
     body = await _plan_from(agents, "drafter", prompt)
     if isinstance(body, Halt):
         return body
-    text = plans.render_new(
+    blank = _Draft(text=request.form, on_disk=request.blank) if request.blank else None
+    return await _written(request, "draft", 0, _put_together(request, body), blank)
+
+
+def _put_together(request: ForgeRequest, body: str) -> str:
+    """A first draft as a file."""
+    if request.form:
+        return plans.with_body(request.form, body)
+    return plans.render_new(
         plan=plans.parse_plan_id(request.plan),
         title=request.title,
         created=request.today,
@@ -148,7 +163,6 @@ async def _drafted(request: ForgeRequest, agents: _Agents) -> _Draft | Halt:
         context=request.context,
         source=request.source,
     )
-    return await _written(request, "draft", 0, text, None)
 
 
 async def _found(request: ForgeRequest) -> _Draft | Halt:
@@ -204,7 +218,7 @@ async def _audit(
     request: ForgeRequest, agents: _Agents, loop: Loop, draft: _Draft
 ) -> tuple[str, Judgement, str]:
     """Who audited, the verdict, and the notes for the audit log."""
-    faults = plans.structural_findings(draft.text)
+    faults = (*plans.structural_findings(draft.text), *template.missing(draft.text, request.form))
     if worst(faults) is Severity.BLOCKING:
         notes = "\n".join(f"- Severity: {fault.severity.value} — {fault.title}" for fault in faults)
         reason = "the structure of the plan"
@@ -264,9 +278,12 @@ def no_plan(answer: AgentAnswer) -> str:
     return ""
 
 
-def no_plan_of_its_own(answer: AgentAnswer) -> str:
+def no_plan_of_its_own(answer: AgentAnswer, form: str = "") -> str:
     """The same, where the template given back is no plan either."""
-    return no_plan(answer) or plans.template_echo(plans.drafted_body(answer.text))
+    if fault := no_plan(answer):
+        return fault
+    drafted = plans.drafted_body(answer.text)
+    return plans.template_echo(drafted) or template.given_back(drafted, form)
 
 
 def no_verdict(answer: AgentAnswer) -> str:
@@ -286,7 +303,7 @@ class _Agents:
     @property
     def no_plan(self) -> Fault:
         """Why an answer is no plan."""
-        return no_plan_of_its_own if self._request.whole else no_plan
+        return partial(no_plan_of_its_own, form=self._request.form) if self._request.whole else no_plan
 
     @property
     def tries(self) -> int:

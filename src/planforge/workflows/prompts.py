@@ -60,7 +60,12 @@ def heed(role: str) -> str:
     return {"drafter": PLANNED, "reviser": PLANNED, "auditor": AUDITED}.get(role, HEEDED)
 
 
-def draft(plan: str, request: str, context: str = "") -> Prompt:
+FORM = """\
+Fill in the project's template: keep its sections, in its order, and put what each asks for in the place of
+what stands there."""
+
+
+def draft(plan: str, request: str, context: str = "", form: str = "") -> Prompt:
     """Ask for a first plan; the context is what was given with the request, and no part of it."""
     head = _head("drafter", plan)
     asked = "Read the code in the current directory and plan this change:"
@@ -70,11 +75,13 @@ def draft(plan: str, request: str, context: str = "") -> Prompt:
         asked = f"Read the code in the current directory and plan what the request wants. {GIVEN}"
         material += (Material(name="what was given with the request", text=context),)
         given = f"\n\nWhat was given with the request:\n\n{context}"
+    if form:
+        material += (Material(name="the template", text=form),)
     return Prompt(
         head=head,
         asked=asked,
         material=material,
-        closing=PLAN_FORM,
+        closing=f"{PLAN_FORM}\n{FORM}" if form else PLAN_FORM,
         plain=f"{head}\n{asked}\n\n{request}{given}\n\n{PLAN_FORM}\n",
     )
 

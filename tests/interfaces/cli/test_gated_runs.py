@@ -91,7 +91,8 @@ def test_a_run_that_is_cancelled_leaves_no_gate_behind(target: Rehearsal) -> Non
 
 
 def test_resume_without_a_name_goes_on_once_somebody_has_decided(target: Rehearsal) -> None:
-    assert planforge("resume", cwd=target.root).stdout == "nothing to resume\n"
+    nothing = planforge("resume", cwd=target.root).stdout
+    assert nothing == "nothing to resume\nnext: planforge gate show gate-001\n"
     assert planforge("gate", "approve", "1", "--as", "Ada", cwd=target.root).returncode == 0
     resumed = planforge("resume", cwd=target.root)
     assert resumed.returncode == 0, resumed.stderr

@@ -29,11 +29,11 @@ def call(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     return caller(root, monkeypatch, capsys)
 
 
-def test_a_plan_is_made_listed_and_found_by_its_task(call: Command) -> None:
+def test_a_plan_is_made_listed_and_found_by_its_task(call: Command, root: Path) -> None:
     said = call("plan", "create", "Rate limits", "--task", "PROJ-12")
     assert said.code == 0
     assert said.out.startswith("plan-001 DRAFT: Rate limits\ntask: PROJ-12\n")
-    assert "edit it, then: planforge forge plan-001, or planforge plan approve plan-001" in said.out
+    assert "have it drafted: planforge forge plan-001; or edit it, then: planforge plan approve" in said.out
     assert call("plan", "list").out.split()[:5] == ["plan-001", "DRAFT", "Rate", "limits", "PROJ-12"]
     assert "task    PROJ-12" in call("plan", "show", "proj-12").out
     assert "PlanCreated" in call("log", "--plan", "PROJ-12").out
@@ -46,8 +46,33 @@ def test_a_plan_is_made_listed_and_found_by_its_task(call: Command) -> None:
     assert (task["task"], task["status"], task["plan"]) == ("PROJ-12", "open", "plan-001")
     assert "PROJ-12  open  Rate limits  plan-001" in call("plan", "tasks").out
     assert "planforge plan approve plan-001" in call("status").out
+    written(root)
     assert call("plan", "approve", "PROJ-12").code == 0
     assert "in_progress" in call("plan", "tasks").out
+
+
+def written(root: Path) -> None:
+    """Fill in what a plan needs before it can be carried out."""
+    (path,) = (root / "docs/plans").glob("plan-001-*.md")
+    text = path.read_text()
+    for asked, said in {
+        "_What problem this solves, and why, in one paragraph._": "Callers flood the service.",
+        "_One item for each file: its path in backticks, then what changes in it._": "- `limit.py` — new.",
+    }.items():
+        assert asked in text
+        text = text.replace(asked, said)
+    path.write_text(text)
+
+
+def test_a_plan_that_nobody_has_written_is_not_approved(call: Command, root: Path) -> None:
+    call("plan", "create", "Rate limits")
+    said = call("plan", "approve", "1")
+    assert said.code == 5
+    assert "`## Objective` is not written yet; `## Changes` is not written yet" in said.err
+    assert "have it drafted with `planforge forge plan-001`" in said.err
+    assert call("plan", "list", "--json").document[0]["status"] == "DRAFT"
+    written(root)
+    assert call("plan", "approve", "1").code == 0
 
 
 def test_a_second_one_for_the_same_needs_to_be_wanted(call: Command) -> None:

@@ -210,7 +210,7 @@ def test_a_forge_says_what_going_on_costs_and_ends_when_a_person_gives_up(
     shown = command("question", "show", "1").out
     assert "1  give up\n     costs: nothing more\n     then:  the run ends without a plan" in shown
     assert "2  ask again\n     costs: up to two more calls of the drafter" in shown
-    assert command("resume").out == "nothing to resume\n"
+    assert command("resume").out == "nothing to resume\nnext: planforge question show question-001\n"
     assert command("question", "answer", "1", "give up", "--as", "Ada").code == 0
     assert command("resume").code == 1
     assert [row["status"] for row in command("status", "--json").document["runs"]] == ["failed"]

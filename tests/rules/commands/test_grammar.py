@@ -160,6 +160,18 @@ def test_who_meant_a_description_is_told_how_to_write_it() -> None:
     assert found.hint.endswith('`!plan "..."`')
 
 
+@pytest.mark.parametrize(
+    "text", ["!fix --again fix-003", "!forge --cap 2 Some texts", "!plan —new Some texts"]
+)
+def test_a_flag_is_no_description_unless_it_is_quoted(text: str) -> None:
+    found = parse(text)
+    assert isinstance(found, Misused)
+    assert found.problem.startswith("there is no `--")
+    assert "quotation marks" in found.hint
+    assert parse('!fix "--verbose prints nothing"') == shapes.Fix(description="--verbose prints nothing")
+    assert parse("!fix -1 is not a count") == shapes.Fix(description="-1 is not a count")
+
+
 def test_the_reserved_words_are_those_of_the_document_and_three_of_ours() -> None:
     documented = "list show approve close cancel help phases run run-one run-phase skip skip-to audit"
     assert set(grammar.PLAN) == {*documented.split(), "retry", "land", "diff"}

@@ -121,18 +121,21 @@ def _show(project: Project, command: shapes.PlanShow, speaker: Speaker) -> Reply
         lines += [f"  {finding.severity}: {finding.title}" for finding in last.findings]
     if view.steps:
         lines += ["", *(f"  {step.step} {step.status}: {step.title}" for step in view.steps)]
-    return said("\n".join(lines), data=view, then=ways_on(plan))
+    return said("\n".join(lines), data=view, then=ways_on(project, plan))
 
 
-def ways_on(plan: PlanRow) -> tuple[str, ...]:
+def ways_on(project: Project, plan: PlanRow) -> tuple[str, ...]:
     """What it makes sense to type about a plan as it is."""
-    ways = {
-        "REVIEW": (f"!plan approve {plan.plan}", f"!forge {plan.plan}"),
-        "APPROVED": (f"!plan run {plan.plan}",),
-        "IMPLEMENTING": (f"!plan run {plan.plan}",),
-        "DONE": (f"!plan land {plan.plan}",),
-    }
-    return ways.get(plan.status, ())
+    if not plan.path:
+        return _then(*overview.about_fix(project, plan))
+    if plan.status == "REVIEW":
+        return (f"!plan approve {plan.plan}", f"!forge {plan.plan}")
+    if plan.status not in ("APPROVED", "IMPLEMENTING", "DONE"):
+        return ()
+    try:
+        return _then(*phases.view(project, plan.plan).next)
+    except PlanforgeError:  # its file is gone, or cannot be cut into phases
+        return (f"!plan show {plan.plan}",)
 
 
 def _diff(project: Project, command: shapes.PlanDiff, speaker: Speaker) -> Reply:
@@ -184,7 +187,7 @@ def _approve(project: Project, command: shapes.PlanApprove, speaker: Speaker) ->
     plan = plans.row(project, command.plan)
     approval = approvals.approve(project, plan.plan, actor=_actor(project, speaker))
     text = f"approved {plan.plan} at {approval.content[:12]} by {approval.actor}"
-    return said(text, data=approval, then=(f"!plan run {plan.plan}",))
+    return said(text, data=approval, then=_then(*phases.after_approval(project, plan, approval.content)))
 
 
 def _close(project: Project, command: shapes.PlanClose, speaker: Speaker) -> Reply:

@@ -37,7 +37,7 @@ def reply(project: Project, work: Work) -> Reply:
 
 def _next(project: Project, subject: str) -> tuple[str, ...]:
     found = project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", subject)
-    return ways_on(found[0]) if found else ()
+    return ways_on(project, found[0]) if found else ()
 
 
 def _answered(project: Project, work: Work) -> Reply:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from planforge.errors import InvalidInput, PlanforgeError
 from planforge.rules.commands import Command, Misused, NoCommand, parse
 from planforge.rules.commands.grammar import WORDS
+
+if TYPE_CHECKING:
+    from planforge.app.overview import Overview
 
 OURS = re.compile(r"`planforge (?P<rest>[^`]+)`")
 FLAGS = re.compile(r"\s+--reason TEXT\b")
@@ -80,6 +83,16 @@ def unknown(word: str) -> Reply:
         error="Unknown",
         next=("!help",),
     )
+
+
+def typed_here(found: Overview) -> Overview:
+    """The state of a project with every command that can be typed here as it is typed here."""
+    waiting = [msgspec.structs.replace(each, command=_command(each.command)) for each in found.waiting]
+    return msgspec.structs.replace(found, next=tuple(map(_command, found.next)), waiting=tuple(waiting))
+
+
+def _command(command: str) -> str:
+    return in_our_words(f"`{command}`").strip("`")
 
 
 def in_our_words(text: str) -> str:

@@ -258,11 +258,12 @@ class _Chat:
         self._print("\n".join(visible(line) for line in self._text(reply).split("\n")), sys.stdout)
 
     def _text(self, reply: Reply) -> str:
+        from planforge.app.language.replies import typed_here
         from planforge.app.overview import Overview
         from planforge.interfaces.cli.screen import page
 
         if isinstance(reply.data, Overview):
-            return page(reply.data)  # which says itself what to type next
+            return page(typed_here(reply.data))  # which says itself what to type next
         return "\n".join([reply.text, *(f"next: {command}" for command in reply.next)])
 
     def _talk(self, text: str) -> None:

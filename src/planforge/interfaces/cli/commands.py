@@ -12,6 +12,7 @@ import click
 
 from planforge import __version__
 from planforge.errors import Interrupted
+from planforge.interfaces.cli.printing import as_document
 
 COMMANDS = {
     "agent": ("planforge.interfaces.cli.agent", "List, test, add and remove agents"),
@@ -112,5 +113,8 @@ def call(words: list[str]) -> int:
         raise Interrupted("stopped") from None
     except click.ClickException as error:
         error.show()
+        if "--json" in words:
+            said = {"code": error.exit_code, "error": type(error).__name__, "message": error.format_message()}
+            click.echo(as_document({"error": {**said, "hint": None}}))
         return error.exit_code
     return code if isinstance(code, int) else 0

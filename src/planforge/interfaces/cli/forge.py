@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.interfaces.cli import plan_make
+from planforge.interfaces.cli.options import given_up_option
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
@@ -190,7 +191,7 @@ def _forges(found: list[ForgeView]) -> str:
 
 @forge.command()
 @click.argument("plan_id", metavar="[PLAN]", required=False)
-@click.option("--reason", default="it is not wanted any more", help="Why, for the record.", metavar="TEXT")
+@given_up_option
 @click.option("--as", "actor", metavar="NAME", help="Who ends it; otherwise it is you, as git knows you.")
 @json_option
 def cancel(plan_id: str | None, reason: str, actor: str | None, as_json: bool) -> None:
@@ -229,7 +230,7 @@ def audit(words: tuple[str, ...]) -> None:
     from planforge.errors import InvalidInput
 
     named = words[0] if words else "PLAN"
+    audit = f"planforge plan audit {named}"
     raise InvalidInput(
-        "`audit` is not a request",
-        f"audit a plan and revise it: `planforge forge {named}`; its form alone: `planforge plan audit FILE`",
+        "`audit` is not a request", f"run `{audit}`; for its form alone, `{audit} --structural`"
     )

@@ -7,6 +7,9 @@ import click
 reason_option = click.option(
     "--reason", required=True, metavar="TEXT", help="Why; it is kept on record with your name."
 )
+given_up_option = click.option(
+    "--reason", default="it is not wanted any more", metavar="TEXT", help="Why, for the record."
+)
 actor_option = click.option(
     "--as", "actor", metavar="NAME", help="Who decides; otherwise it is you, as git knows you."
 )

@@ -9,13 +9,14 @@ import click
 from planforge.interfaces.cli import plan_diff, plan_file, plan_land, plan_make, plan_phases, plan_runs
 from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.printing import table
-from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
     from planforge.app.plans import PlanView
 
 STATUSES = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING", "DONE", "CLOSED", "CANCELLED")
+CLOSED = "nothing more is to be done with it"
 SEEN = "The hash of what you read, as `plan show` says; refused if the plan is another by now."
 
 
@@ -35,6 +36,14 @@ for command in (
     *(plan_land.evidence, plan_land.land),
 ):
     plan.add_command(command)
+
+
+@plan.command(name="help", hidden=True)
+@click.pass_context
+def help_(ctx: click.Context) -> None:
+    """Show this help"""
+    assert ctx.parent is not None
+    click.echo(ctx.parent.get_help())
 
 
 @plan.command(name="list")
@@ -119,14 +128,15 @@ def approve(plan_id: str, actor: str | None, seen: str | None, as_json: bool) ->
       planforge plan approve 1
       planforge plan approve 1 --seen cefe3305d8b3 --as "Ada Lovelace"
     """
-    from planforge.app import approvals, deciders, plans
+    from planforge.app import approvals, deciders, phases, plans
 
     project = here()
     who = deciders.person_or_script(project, actor)
     approval = approvals.approve(project, plan_id, actor=who, seen=seen)
-    name = plans.row(project, plan_id).plan
-    text = f"approved {name} at {approval.content[:12]} by {approval.actor}\nnext: planforge plan run {name}"
-    show(approval, text, as_json=as_json)
+    plan = plans.row(project, plan_id)
+    lines = [f"approved {plan.plan} at {approval.content[:12]} by {approval.actor}"]
+    lines += [f"next: {command}" for command in phases.after_approval(project, plan, approval.content)]
+    show(approval, "\n".join(lines), as_json=as_json)
 
 
 @plan.command()
@@ -155,7 +165,7 @@ def cancel(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
 @plan.command()
 @click.argument("plan_id")
 @actor_option
-@reason_option
+@click.option("--reason", default="", metavar="TEXT", help="Why; with --override it has to be said.")
 @click.option("--override", is_flag=True, help="Close it although no evidence says that it is done.")
 @json_option
 def close(plan_id: str, actor: str | None, reason: str, override: bool, as_json: bool) -> None:
@@ -172,7 +182,12 @@ def close(plan_id: str, actor: str | None, reason: str, override: bool, as_json:
     """
     from planforge.app import deciders, statuses
 
+    if override and not reason.strip():
+        raise click.UsageError("--override needs a reason: --reason TEXT")
     project = here()
     who = deciders.person_or_script(project, actor)
-    found = statuses.move(project, plan_id, "close", actor=who, reason=reason, override=override)
+    branch = statuses.unlanded(project, plan_id)
+    found = statuses.move(project, plan_id, "close", actor=who, reason=reason or CLOSED, override=override)
     show(found, f"{found.plan} is {found.status}", as_json=as_json)
+    if branch:
+        talk(f"! its work has not landed and stays on `{branch}`; `git merge {branch}` brings it in by hand")

@@ -136,8 +136,12 @@ def _made(made: Created) -> str:
     if made.findings:
         left = dict.fromkeys(each.location.removeprefix("## ") for each in made.findings)
         lines.append(f"to be written: {', '.join(left)}")
-    then = "edit it, then: " if made.findings else "next: "
-    return "\n".join([*lines, f"{then}planforge forge {made.plan}, or planforge plan approve {made.plan}"])
+    forge, approve = f"planforge forge {made.plan}", f"planforge plan approve {made.plan}"
+    if made.blank:
+        then = f"have it drafted: {forge}; or edit it, then: {approve}"
+    else:
+        then = f"{'edit it, then: ' if made.findings else 'next: '}{forge}, or {approve}"
+    return "\n".join([*lines, then])
 
 
 @click.command()

@@ -15,6 +15,11 @@ def first_line(text: str, limit: int = 100) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def counted(number: int, what: str) -> str:
+    """So many of them, such as `1 round` and `2 rounds`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def where(event: Event) -> str:
     """What an event is about: the step, the plan, or the run."""
     for name in ("step", "plan", "task", "run"):
@@ -102,10 +107,10 @@ def _(event: events.PlanWritten) -> str:
 
 @said.register(events.AuditRecorded)
 def _(event: events.AuditRecorded) -> str:
-    counted: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for finding in event.findings:
-        counted[finding.severity] = counted.get(finding.severity, 0) + 1
-    found = ", ".join(f"{count} {severity}" for severity, count in counted.items()) or "no findings"
+        numbers[finding.severity] = numbers.get(finding.severity, 0) + 1
+    found = ", ".join(f"{count} {severity}" for severity, count in numbers.items()) or "no findings"
     what = "audit of the finished work" if event.step else f"audit round {event.round}"
     return f"{what}: {event.verdict} ({found}); {event.decision_reason}"
 
@@ -113,7 +118,7 @@ def _(event: events.AuditRecorded) -> str:
 @said.register(events.PlanForged)
 def _(event: events.PlanForged) -> str:
     warning = f"; but {first_line(event.warning, 160)}" if event.warning else ""
-    return f"ready for review after {event.rounds} rounds: {event.reason}{warning}"
+    return f"ready for review after {counted(event.rounds, 'round')}: {event.reason}{warning}"
 
 
 @said.register(events.PlanApproved)
@@ -154,7 +159,7 @@ def _(event: events.StepSkipped) -> str:
 @said.register(events.PlanStarted)
 def _(event: events.PlanStarted) -> str:
     kept = f", {len(event.kept)} kept from before" if event.kept else ""
-    return f"{len(event.steps)} steps on branch {event.branch} from {event.base[:12]}{kept}"
+    return f"{counted(len(event.steps), 'step')} on branch {event.branch} from {event.base[:12]}{kept}"
 
 
 @said.register(events.PlanEnded)
@@ -229,12 +234,12 @@ def _(event: events.PatchApplied) -> str:
 def _(event: events.StepCompleted) -> str:
     value = "unknown" if event.score is None or event.score.value is None else event.score.value
     points = "" if event.score is None else f", score {value}"
-    return f"done in {event.attempts} attempt{'s' if event.attempts > 1 else ''}{points}"
+    return f"done in {counted(event.attempts, 'attempt')}{points}"
 
 
 @said.register(events.StepFailed)
 def _(event: events.StepFailed) -> str:
-    return f"failed after {event.attempts} attempts: {first_line(event.reason, 160)}"
+    return f"failed after {counted(event.attempts, 'attempt')}: {first_line(event.reason, 160)}"
 
 
 @said.register(events.PlanRescoped)
@@ -416,7 +421,7 @@ def _(event: events.PullRequestOpened) -> str:
 
 @said.register(events.CheckoutUpdated)
 def _(event: events.CheckoutUpdated) -> str:
-    place = f", {event.files} files in {event.place}" if event.place else ""
+    place = f", {counted(event.files, 'file')} in {event.place}" if event.place else ""
     return f"{event.branch} is at {event.now[:12]}{place}"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.errors import NeedsPerson
+from planforge.interfaces.cli.options import given_up_option
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
 
@@ -46,12 +47,14 @@ def resume(ctx: click.Context, run: str | None, now: bool, as_json: bool) -> Non
 
     What is on record is not done again: no agent is asked twice for an answer that it gave.
     """
-    from planforge.app.runs import to_resume
+    from planforge.app.runs import to_resume, waiting_for
 
     project = here()
     found = to_resume(project, run, now=now)
     if not found:
-        show({"resumed": []}, "nothing to resume", as_json=as_json)
+        waits = waiting_for(project, run)
+        lines = ["nothing to resume", *(f"next: {command}" for command in waits)]
+        show({"resumed": [], "next": waits}, "\n".join(lines), as_json=as_json)
         return
     codes = [drive(project, name, as_json=as_json) for name in found]
     ctx.exit(max(codes))
@@ -59,7 +62,7 @@ def resume(ctx: click.Context, run: str | None, now: bool, as_json: bool) -> Non
 
 @click.command()
 @click.argument("run")
-@click.option("--reason", required=True, help="Why, for the record.")
+@given_up_option
 @json_option
 def cancel(run: str, reason: str, as_json: bool) -> None:
     """End RUN for good, at once, also if it is driven in another terminal

@@ -133,6 +133,13 @@ def _describing(rest: str, kind: type[Command], made: Callable[[str], Command], 
     description = _unquoted(rest)
     if not description:
         return Misused(problem="it says nothing", usage=shapes.usage(kind))
+    first = rest.split(maxsplit=1)[0]
+    if description == rest and FLAG.match(first) and _flag(first).startswith("--"):
+        return Misused(
+            problem=f"there is no `{_flag(first)}` here",
+            usage=shapes.usage(kind),
+            hint="a description that begins like that goes in quotation marks",
+        )
     if word == "plan" and description == rest and looks_like_a_plan(rest):
         plan = _plan_or_task([rest])
         return Misused(

@@ -39,7 +39,8 @@ def _machine(name: str, about: str, initial: str, final: str, *rows: Row) -> Mac
 
 
 APPROVE, RUN = "planforge plan approve PLAN", "planforge plan run PLAN"
-CANCEL, CLOSE = "planforge plan cancel PLAN", "planforge plan close PLAN"
+CANCEL, CLOSE = "planforge plan cancel PLAN --reason TEXT", "planforge plan close PLAN"
+OVERRIDE = "planforge plan close PLAN --override --reason TEXT"
 END_RUN = "planforge cancel RUN"
 
 PLAN = _machine(
@@ -59,7 +60,8 @@ PLAN = _machine(
     # An edit voids the approval and not the status; what is done may be changed and carried out once more.
     ("APPROVED IMPLEMENTING DONE", "approve again*", "APPROVED", APPROVE),
     ("DONE APPROVED", "conflict at landing", "REVIEW"),
-    ("APPROVED IMPLEMENTING DONE", "close*", "CLOSED", CLOSE),
+    ("APPROVED IMPLEMENTING", "close*", "CLOSED", OVERRIDE),
+    ("DONE", "close*", "CLOSED", CLOSE),
     ("DRAFT REVIEW APPROVED IMPLEMENTING AUDITING", "cancel*", "CANCELLED", CANCEL),
 )
 
