@@ -20,7 +20,8 @@ from planforge.app import settings
 from planforge.errors import CannotPerform, InvalidInput
 from planforge.workspace import ports, preparing
 from planforge.workspace.git import Git
-from planforge.workspace.preparing import Preparation, Prepared
+from planforge.workspace.preparation import Preparation
+from planforge.workspace.preparing import Prepared
 from planforge.workspace.worktrees import Worktrees
 from repositories import commit, git, repository, write
 

@@ -34,7 +34,7 @@ from planforge.workspace.bringing import INCLUDE
 from planforge.workspace.checks import Check, Watch
 from planforge.workspace.detection import Detected
 from planforge.workspace.git import Git
-from planforge.workspace.preparing import Preparation
+from planforge.workspace.preparation import Preparation
 from planforge.workspace.worktrees import Worktrees
 
 if TYPE_CHECKING:

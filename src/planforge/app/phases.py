@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.app import approvals, phase_file, phase_views, plans, runs
-from planforge.app.landing import is_ahead
 from planforge.app.phase_views import PhaseView
 from planforge.documents import phases as documents
 from planforge.documents.phases import Phase, PhaseKind, signature
@@ -227,6 +226,8 @@ def _landing(project: Project, plan: str) -> list[str]:
     """What is left to do with a plan of which every phase is done."""
     if any(project.ledger.query("SELECT 1 FROM unlanded WHERE plan = ?", plan)):
         return [f"planforge plan land {plan}"]
+    from planforge.app.landing import is_ahead
+
     try:
         return ["planforge land --update-checkout"] if is_ahead(project) else []
     except PlanforgeError:  # no branch is checked out

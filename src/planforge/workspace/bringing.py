@@ -22,9 +22,9 @@ from planforge.workspace import copying
 from planforge.workspace.beneath import Directory, parts_of
 from planforge.workspace.checkouts import ignored, index_of, shown
 from planforge.workspace.git import Git
+from planforge.workspace.preparation import NEVER
 
 INCLUDE = ".worktreeinclude"
-NEVER = frozenset((b".git", b".planforge"))
 PATTERNS_LIMIT = 256 * 1024
 CACHE_FILES = 1_000_000
 MEGABYTE = 1_000_000

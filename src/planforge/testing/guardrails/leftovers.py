@@ -16,6 +16,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from planforge.errors import PlanforgeError
 
@@ -56,7 +57,7 @@ def end(directory: Path) -> None:
 
 def end_tree(pid: int) -> None:
     """Kill a process and all that descends from it."""
-    parents = dict(_parents())
+    parents = {number: process.parent for number, process in _processes()}
     for each in (pid, *_descendants(pid, parents)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(each, signal.SIGKILL)
@@ -64,9 +65,14 @@ def end_tree(pid: int) -> None:
 
 def _found(directory: Path) -> dict[int, str]:
     _reap()
-    parents = dict(_parents())
-    own = _ancestors(os.getpid(), parents)
-    named = {pid for pid in parents if pid not in own and _names(pid, directory)}
+    all_ = dict(_processes())
+    parents = {pid: process.parent for pid, process in all_.items()}
+    own, since = _ancestors(os.getpid(), parents), all_[os.getpid()].began
+    named = {
+        pid
+        for pid, process in all_.items()
+        if process.began >= since and pid not in own and _names(pid, directory)
+    }
     return {pid: _command(pid) for pid in _descendants(os.getpid(), parents) | named if _lives(pid)}
 
 
@@ -84,10 +90,18 @@ def _reap() -> None:
             pass
 
 
-def _parents() -> Iterator[tuple[int, int]]:
-    for path in PROC.glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            yield int(path.parent.name), int(path.read_text().rpartition(")")[2].split()[1])
+class _Process(NamedTuple):
+    parent: int
+    began: int
+    """In ticks since the machine did; what was there before us has nothing to do with a case."""
+
+
+def _processes() -> Iterator[tuple[int, _Process]]:
+    for entry in os.scandir(PROC):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                words = Path(entry.path, "stat").read_text().rpartition(")")[2].split()
+                yield int(entry.name), _Process(int(words[1]), int(words[19]))
 
 
 def _descendants(pid: int, parents: dict[int, int]) -> set[int]:
