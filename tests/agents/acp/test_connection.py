@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -70,7 +71,8 @@ def talk(body: str, talking: Callable[[Connection, Client], Awaitable[Any]]) -> 
             assert asyncio.all_tasks() == {asyncio.current_task()}
             assert process.stdin is not None
             process.stdin.close()
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
+                process.kill()
             await process.communicate()
             assert unhandled == []
 

@@ -94,7 +94,7 @@ CASES = (
         about="changes nothing and says that it is done",
         tasks=(SHIPPING,),
         bad=(developer(CLAIM),),
-        honest=(developer(*done(SHIPPING), CLAIM),),
+        honest=(developer(*done(SHIPPING), say("There was little to do, and it is done.")),),
         peer="3",
     ),
     Case(
