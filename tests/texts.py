@@ -74,6 +74,15 @@ def says(text: str) -> Actions:
     return [{"say": text}, {"usage": {"input": 300, "output": len(text)}}]
 
 
+def scenes(second: str = "right\n") -> tuple[Scene, ...]:
+    """The agents of a plan of two texts, of which the second may be wrong."""
+    return (
+        (("Role: developer", "one/a.txt"), writes("one/a.txt")),
+        (("Role: developer", "two/b.txt"), writes("two/b.txt", text=second)),
+        (("Role: auditor", "Step: "), says(CLEAN)),
+    )
+
+
 def forged(place: Path) -> Rehearsal:
     """A repository in which a plan was forged and nobody has approved it."""
     root = repository(place / "workshop", {"one/old.txt": "old\n", "check.sh": CHECK})

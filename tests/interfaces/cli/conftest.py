@@ -1,4 +1,4 @@
-"""One demo, told once, for every test that only looks at it."""
+"""What is made once: a demo for every test that only looks at it, a plan for those that go on from there."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 import pytest
 
 from programs import Told, planforge
+from rehearsals import Rehearsal
+from texts import forged, name_files
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +18,11 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     process = planforge("demo", "story", "--json", "--pace", "0", cwd=place)
     assert process.returncode == 0, process.stderr
     return Told(place / "story", json.loads(process.stdout), process.stderr)
+
+
+@pytest.fixture(scope="session")
+def two_texts(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
+    """A forged plan of two texts, in two phases and an audit; to be copied."""
+    at = forged(tmp_path_factory.mktemp("texts"))
+    name_files(at, "one/a.txt", "two/b.txt")
+    return at

@@ -10,29 +10,12 @@ from calls import Command, caller
 from planforge.app import work
 from planforge.app.project import Project
 from rehearsals import Rehearsal, copied
-from texts import BLOCKED, CLEAN, Scene, forged, name_files, play, says, writes
-
-FILES = ("one/a.txt", "two/b.txt")
-
-
-def scenes(second: str = "right\n") -> tuple[Scene, ...]:
-    return (
-        (("Role: developer", "one/a.txt"), writes("one/a.txt")),
-        (("Role: developer", "two/b.txt"), writes("two/b.txt", text=second)),
-        (("Role: auditor", "Step: "), says(CLEAN)),
-    )
-
-
-@pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
-    at = forged(tmp_path_factory.mktemp("texts"))
-    name_files(at, *FILES)
-    return at
+from texts import BLOCKED, CLEAN, play, says, scenes
 
 
 @pytest.fixture
-def at(one: Rehearsal, tmp_path: Path) -> Rehearsal:
-    made = copied(one, tmp_path)
+def at(two_texts: Rehearsal, tmp_path: Path) -> Rehearsal:
+    made = copied(two_texts, tmp_path)
     made.settings("[run]\nattempts = 1\n")
     play(made, scenes())
     return made

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from planforge.testing.guardrails.shapes import Call
@@ -41,6 +41,36 @@ class Person:
 
     def attempt(self, argv: Sequence[str], *, cwd: Path, stdin: str = "") -> Call:
         """Give a command and go on whatever it says."""
+        with self._given(argv, cwd, stdin):
+            pass
+        return self.calls[-1]
+
+    def kill(self, argv: Sequence[str], *, cwd: Path, once: Callable[[], bool]) -> None:
+        """Start a command and kill it, and nothing that it has started, once something holds."""
+        with self._given(argv, cwd) as process:
+            self._until(once, process)
+            process.kill()
+
+    def suspend(
+        self, argv: Sequence[str], *, cwd: Path, once: Callable[[], bool], meanwhile: Callable[[], bool]
+    ) -> None:
+        """Start a command, have it stand still once something holds, and do something else meanwhile.
+
+        If that does not succeed, the command may stand in the way: it goes on for a moment, and it is tried
+        again.
+        """
+        with self._given(argv, cwd) as process:
+            self._until(once, process)
+            done = False
+            while not done and process.poll() is None and time.monotonic() < self.deadline:
+                process.send_signal(signal.SIGSTOP)
+                done = meanwhile()
+                process.send_signal(signal.SIGCONT)
+                time.sleep(0 if done else 0.05)
+
+    @contextlib.contextmanager
+    def _given(self, argv: Sequence[str], cwd: Path, stdin: str = "") -> Iterator[subprocess.Popen[bytes]]:
+        """A command that is under way; afterwards it is waited for, and remembered."""
         began = time.monotonic()
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as given:
             given.write(stdin.encode())
@@ -54,64 +84,16 @@ class Person:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-            code = self._wait(process)
-            output.seek(max(0, output.seek(0, os.SEEK_END) - OUTPUT_BYTES))
-            said = output.read().decode("utf-8", "replace")
-        call = Call(argv=tuple(argv), code=code, seconds=round(time.monotonic() - began, 2), output=said)
-        self.calls.append(call)
-        return call
-
-    def kill(self, argv: Sequence[str], *, cwd: Path, once: Callable[[], bool]) -> None:
-        """Start a command and kill it, and nothing that it has started, once something holds."""
-        began = time.monotonic()
-        process = subprocess.Popen(
-            list(argv),
-            cwd=cwd,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        while not once() and process.poll() is None and time.monotonic() < self.deadline:
-            time.sleep(0.02)
-        process.kill()
-        process.wait()
-        took = round(time.monotonic() - began, 2)
-        self.calls.append(Call(argv=tuple(argv), code=process.returncode, seconds=took))
-
-    def suspend(
-        self, argv: Sequence[str], *, cwd: Path, once: Callable[[], bool], meanwhile: Callable[[], bool]
-    ) -> None:
-        """Start a command, have it stand still once something holds, and do something else meanwhile.
-
-        If that does not succeed, the command may stand in the way: it goes on for a moment, and it is tried
-        again.
-        """
-        began = time.monotonic()
-        with tempfile.TemporaryFile() as output:
-            process = subprocess.Popen(
-                list(argv),
-                cwd=cwd,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            while not once() and process.poll() is None and time.monotonic() < self.deadline:
-                time.sleep(0.02)
-            done = False
-            while not done and process.poll() is None and time.monotonic() < self.deadline:
-                process.send_signal(signal.SIGSTOP)
-                done = meanwhile()
-                process.send_signal(signal.SIGCONT)
-                time.sleep(0 if done else 0.05)
+            yield process
             code = self._wait(process)
             output.seek(max(0, output.seek(0, os.SEEK_END) - OUTPUT_BYTES))
             said = output.read().decode("utf-8", "replace")
         took = round(time.monotonic() - began, 2)
         self.calls.append(Call(argv=tuple(argv), code=code, seconds=took, output=said))
+
+    def _until(self, once: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+        while not once() and process.poll() is None and time.monotonic() < self.deadline:
+            time.sleep(0.02)
 
     def _wait(self, process: subprocess.Popen[bytes]) -> int | None:
         try:
