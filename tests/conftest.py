@@ -22,6 +22,13 @@ if (found := shutil.which("python3")) and Path(found).read_bytes().startswith(b"
     os.environ["PATH"] = f"{Path(sys.base_prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"
 
 
+# A shell starts what goes on in its background with these ignored, and whatever that starts ignores them too:
+# no test of Ctrl-C could pass.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
 @pytest.fixture(scope="session")
 def one_plan(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
     return rehearsal(tmp_path_factory.mktemp("one") / "plan")
