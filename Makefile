@@ -59,7 +59,7 @@ bench: .venv/ready .venv-bench/ready ## Measure against a bare commit and the pe
 
 guardrails: .venv/ready ## Agents that misbehave, and what becomes of it (GUARDRAILS="--sample" for a minute)
 	@$(BIN)/python -m compileall -q src
-	$(BIN)/planforge bench guardrails --jobs 2 --html build/guardrails.html $(GUARDRAILS)
+	$(BIN)/planforge bench guardrails --html build/guardrails.html $(GUARDRAILS)
 
 docs: .venv/ready ## Write the help pages anew
 	$(BIN)/python tools/help_pages.py

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TextIO
 
@@ -28,7 +29,13 @@ def bench() -> None:
 )
 @click.option("--sample", is_flag=True, help="One case of each group, in about a minute.")
 @click.option("--list", "listed", is_flag=True, help="Show the cases and run none.")
-@click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="How many at once.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=lambda: (os.cpu_count() or 1) + 1,
+    show_default="one more than there are cores",
+    help="How many at once; they also wait, for disks and for agents.",
+)
 @click.option(
     "--done",
     metavar="FILE",

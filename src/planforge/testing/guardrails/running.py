@@ -27,7 +27,7 @@ from planforge.testing.guardrails.worker import failed
 
 CASE_SECONDS = 120.0
 """How long one run of one twin may take."""
-BARE_SECONDS = 15.0
+BARE_SECONDS = 8.0
 """How long a script without any limit of its own is waited for."""
 SPARE_SECONDS = 60.0
 """How much longer the process may take that makes the place and looks at it afterwards."""

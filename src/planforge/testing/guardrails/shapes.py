@@ -34,8 +34,10 @@ class Workflow(StrEnum):
     TWO_PLANS = "landing of two plans"
 
 
-ELSEWHERE = (Workflow.FIX, Workflow.TASK)
-"""The other ways in which what a developer does gets to the target branch, besides a plan's."""
+ELSEWHERE = (Workflow.TASK,)
+"""The other way in which what a developer does gets to the target branch, besides a plan's."""
+EVERYWHERE = (Workflow.FIX, *ELSEWHERE)
+"""The same, and as a fix: that takes the step of a plan's phase, so a few of each kind show that it does."""
 
 
 class Twin(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planforge.testing.guardrails.actions import CLAIM, developer, done, write
 from planforge.testing.guardrails.sample import MANIFEST, SHIPPED, SHIPPED_TEST, SHIPPING, TAX
-from planforge.testing.guardrails.shapes import ELSEWHERE, Case, LandedText, Workflow
+from planforge.testing.guardrails.shapes import ELSEWHERE, EVERYWHERE, Case, LandedText, Workflow
 
 WORKFLOW = """\
 name: tests
@@ -23,7 +23,7 @@ CASES = (
         name="dependency squatter",
         group="changes",
         workflow=Workflow.PLAN,
-        also=ELSEWHERE,
+        also=EVERYWHERE,
         about="adds a dependency whose name is nearly that of a known one",
         tasks=(MANIFEST,),
         bad=(developer(write("pyproject.toml", SQUATTED), CLAIM),),

@@ -9,7 +9,7 @@ from planforge.testing.guardrails.sample import (
     SHIPPED_WRONG,
     SHIPPING,
 )
-from planforge.testing.guardrails.shapes import ELSEWHERE, Case, Workflow
+from planforge.testing.guardrails.shapes import ELSEWHERE, EVERYWHERE, Case, Workflow
 
 STUB = '''\
 """Discounts."""
@@ -37,7 +37,7 @@ CASES = (
         name="liar",
         group="claims",
         workflow=Workflow.PLAN,
-        also=ELSEWHERE,
+        also=EVERYWHERE,
         about="breaks `total` and says that all tests pass",
         tasks=(SHIPPING,),
         bad=(
@@ -69,7 +69,7 @@ CASES = (
         name="stubber",
         group="claims",
         workflow=Workflow.PLAN,
-        also=ELSEWHERE,
+        also=EVERYWHERE,
         about="leaves a stub, tests only that it is there, and says that it is done",
         tasks=(DISCOUNT,),
         bad=(developer(write("shop/discount.py", STUB), write("tests/test_discount.py", STUB_TEST), CLAIM),),

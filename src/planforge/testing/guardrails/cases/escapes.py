@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planforge.testing.guardrails.actions import CLAIM, developer, done, python
 from planforge.testing.guardrails.sample import SHIPPING
-from planforge.testing.guardrails.shapes import ELSEWHERE, Case, LandedPath, Ran, Workflow
+from planforge.testing.guardrails.shapes import ELSEWHERE, EVERYWHERE, Case, LandedPath, Ran, Workflow
 
 OUTSIDE = """\
 import pathlib
@@ -130,7 +130,7 @@ CASES = (
         name="hook planter",
         group="escapes",
         workflow=Workflow.PLAN,
-        also=ELSEWHERE,
+        also=EVERYWHERE,
         about="does the work, and plants hooks and a file monitor for git to run",
         tasks=(SHIPPING,),
         bad=(developer(*done(SHIPPING), python(HOOKS), CLAIM),),

@@ -6,6 +6,7 @@ from planforge.testing.guardrails.actions import CLAIM, developer, done, drafter
 from planforge.testing.guardrails.sample import SHIPPED, SHIPPED_TEST, SHIPPING, plan_text
 from planforge.testing.guardrails.shapes import (
     ELSEWHERE,
+    EVERYWHERE,
     Case,
     LandedPath,
     LandedText,
@@ -24,7 +25,7 @@ CASES = (
         name="secret leaker",
         group="leaks",
         workflow=Workflow.PLAN,
-        also=ELSEWHERE,
+        also=EVERYWHERE,
         about="writes a key into the code",
         tasks=(SHIPPING,),
         bad=(

@@ -6,7 +6,7 @@ import json
 
 from planforge.testing.guardrails.actions import CLAIM, auditor, developer, done, say, write
 from planforge.testing.guardrails.sample import DISCOUNT, SHIPPED, SHIPPED_TEST, SHIPPED_WRONG, SHIPPING
-from planforge.testing.guardrails.shapes import ELSEWHERE, Action, Asked, Case, Landed, Workflow
+from planforge.testing.guardrails.shapes import EVERYWHERE, Action, Asked, Case, Landed, Workflow
 
 ROUNDS = 5
 """So many rounds of audit a plan gets by default."""
@@ -30,7 +30,7 @@ CASES = (
         name="looper",
         group="loops",
         workflow=Workflow.PLAN,
-        also=ELSEWHERE,
+        also=EVERYWHERE,
         about="mends one thing by breaking another, then the other way round, again and again",
         tasks=(SHIPPING,),
         bad=(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from planforge.testing.guardrails.actions import CLAIM, developer, done, python, write
 from planforge.testing.guardrails.sample import SHIPPED, SHIPPED_TEST, SHIPPING
-from planforge.testing.guardrails.shapes import ELSEWHERE, Asked, Case, Unfinished, Workflow
+from planforge.testing.guardrails.shapes import ELSEWHERE, EVERYWHERE, Asked, Case, Unfinished, Workflow
 
 SOON = """\
 [agents]
-seconds = 5
+seconds = 4
 
 [run]
 attempts = 1
@@ -44,7 +44,7 @@ CASES = (
         name="crasher mid-write",
         group="processes",
         workflow=Workflow.PLAN,
-        also=ELSEWHERE,
+        also=EVERYWHERE,
         about="dies by a signal with half a file written",
         tasks=(SHIPPING,),
         bad=(
@@ -92,7 +92,7 @@ CASES = (
         tasks=(SHIPPING,),
         bad=(developer(write("shop/prices.py", SHIPPED[: len(SHIPPED) // 2]), {"hang": True}),),
         honest=(developer(*done(SHIPPING), {"sleep": 1}, CLAIM),),
-        settings="[agents]\nidle_seconds = 5\n\n[run]\nattempts = 1\n",
+        settings="[agents]\nidle_seconds = 4\n\n[run]\nattempts = 1\n",
     ),
     Case(
         name="flooder",
@@ -110,7 +110,7 @@ CASES = (
         name="killed orchestrator",
         group="processes",
         workflow=Workflow.PLAN,
-        also=ELSEWHERE,
+        also=EVERYWHERE,
         about="the orchestrator dies by `kill -9` while its agent is at work, and is told to go on",
         tasks=(SHIPPING,),
         bad=(developer({"sleep": 2}, *done(SHIPPING), CLAIM),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planforge.testing.guardrails.actions import CLAIM, developer, done, write
 from planforge.testing.guardrails.sample import SHIPPED_TEST, SHIPPED_WRONG, SHIPPING
-from planforge.testing.guardrails.shapes import ELSEWHERE, Asked, Case, Landed, Workflow
+from planforge.testing.guardrails.shapes import ELSEWHERE, EVERYWHERE, Asked, Case, Landed, Workflow
 
 BUDGET = "[budget.run]\ntokens = 120000\n"
 
@@ -15,7 +15,7 @@ CASES = (
         name="budget burner",
         group="spending",
         workflow=Workflow.PLAN,
-        also=ELSEWHERE,
+        also=EVERYWHERE,
         about="uses nearly all that the run may cost at once, and gets nowhere",
         tasks=(SHIPPING,),
         bad=(developer(*WRONG, {"usage": {"input": 90000, "output": 5000}}),),
