@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import Any
 
 from planforge.app import (
@@ -296,11 +297,10 @@ class Worker:
 
 def _load_ahead() -> None:
     """Load what will look at a change while its agent is at work, when nobody waits for it."""
-    from planforge.app import inspecting  # noqa: F401
-    from planforge.rules.protection import changes  # noqa: F401
-    from planforge.rules.scanning import scanner  # noqa: F401
     from planforge.workspace.secrets import detectors
 
+    for name in ("app.inspecting", "rules.protection.changes", "rules.scanning.scanner"):
+        import_module(f"planforge.{name}")
     detectors.load()
 
 
