@@ -235,7 +235,7 @@ class World:
         return Evidence(
             check="tests",
             outcome=Outcome.PASS,
-            reason="1 of 1 tests passed",
+            reason="1 of 1 test passed",
             command=("test",),
             exit_code=0,
             counts=Counts(total=1, passed=1, failed=0, skipped=0),

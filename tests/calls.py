@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import pytest
 
-from planforge.interfaces.cli import main
+from planforge.interfaces.cli import commands, main
 from programs import environment
 
 
@@ -34,6 +35,22 @@ class Said(NamedTuple):
 
 
 Command = Callable[..., Said]
+
+
+def every_command() -> dict[tuple[str, ...], click.Command]:
+    """All commands by the words that call them; groups too."""
+    found: dict[tuple[str, ...], click.Command] = {}
+    left: list[tuple[tuple[str, ...], click.Group]] = [((), commands.planforge)]
+    while left:
+        path, group = left.pop()
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            found[*path, name] = command
+            if isinstance(command, click.Group):
+                left.append(((*path, name), command))
+    return found
 
 
 def caller(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:

@@ -43,7 +43,7 @@ def evidence(outcome: Outcome, commit: str, tree: str, output: str = "") -> Evid
     return Evidence(
         check="tests",
         outcome=outcome,
-        reason={Outcome.PASS: "1 of 1 tests passed", Outcome.FAIL: "1 of 1 tests failed"}.get(
+        reason={Outcome.PASS: "1 of 1 test passed", Outcome.FAIL: "1 of 1 test failed"}.get(
             outcome, "no test ran"
         ),
         command=("test",),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -34,6 +35,13 @@ counts_skipped = pytest.mark.skipif(
 )
 
 COMMAND = [sys.executable, "-m", "planforge"]
+
+PYTHON_SCRIPT = f"""\
+#!/bin/sh
+'''exec' {shlex.quote(sys.executable)} "$0" "$@"
+' '''
+"""
+"""The first lines of a script in Python: what follows `#!` cannot name a path with a space."""
 
 LOADED = standby.Standby(
     "planforge.agents.acp.conversation", "planforge.app.compose", *standby.modules("planforge.interfaces.cli")

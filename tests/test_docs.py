@@ -8,9 +8,11 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import msgspec
 import pytest
 
+from calls import every_command
 from planforge import __version__
 from planforge.agents.known import KNOWN
 from planforge.app.settings import Settings
@@ -33,6 +35,21 @@ def generated() -> str:
 
 def test_the_help_pages_are_what_help_prints() -> None:
     assert (ROOT / "docs" / "commands.md").read_text() == generated(), "run `make docs`"
+
+
+WITHOUT_JSON = {("plan", "help"), ("forge", "help"), ("gate", "check"), ("forge", "audit")}
+"""Help, a word that is reserved, and a command that prints JSON whether it is asked to or not."""
+
+
+def test_every_command_has_json() -> None:
+    commands = every_command()
+    without = {
+        path
+        for path, command in commands.items()
+        if not isinstance(command, click.Group)
+        and not any("--json" in param.opts for param in command.params)
+    }
+    assert without <= WITHOUT_JSON
 
 
 def settings(table: type[msgspec.Struct], prefix: str = "") -> Iterator[str]:
@@ -71,6 +88,13 @@ def test_the_settings_that_init_writes_are_valid_with_every_default_in_them() ->
     assert tables["run"] == msgspec.to_builtins(Settings().run)
     assert tables["agents"]["default"] == Settings().agents.default
     assert tables["agents"]["seconds"] == Settings().agents.seconds
+
+
+def test_the_comments_of_the_settings_that_init_writes_are_in_one_column() -> None:
+    columns = [len(found[1]) for found in re.finditer(r"^(# \w+ = \S+ +)# ", TEMPLATE, flags=re.MULTILINE)]
+    beside = [column for column in columns if column < 30]  # longer ones have their comment further right
+    assert len(beside) > 20
+    assert set(beside) == {27}
 
 
 def test_the_known_agents_are_named_in_the_settings() -> None:

@@ -80,6 +80,7 @@ def test_the_short_script_is_short_and_does_two_steps(tmp_path: Path) -> None:
     assert kinds(left_in(tmp_path))["StepCompleted"] == 2
 
 
+@pytest.mark.dear
 def test_a_langgraph_graph_can_use_the_kernel_and_does_nothing_twice(tmp_path: Path) -> None:
     assert run("langgraph_nodes.py", tmp_path) == [
         "plan-001/parse accepted",
@@ -91,6 +92,7 @@ def test_a_langgraph_graph_can_use_the_kernel_and_does_nothing_twice(tmp_path: P
     assert left_in(tmp_path) == before
 
 
+@pytest.mark.dear
 def test_a_langgraph_graph_that_was_killed_goes_on(tmp_path: Path) -> None:
     with started("langgraph_nodes.py", tmp_path) as process:
         wait_for(tmp_path, "StepStarted", 2)
@@ -156,6 +158,7 @@ def check_roles(place: Path) -> None:
     assert "a * b" in (place / "multiply.py").read_text()
 
 
+@pytest.mark.dear
 def test_three_roles_coordinate_by_events_alone(tmp_path: Path) -> None:
     lines = run("three_roles.py", tmp_path)
     assert [line for line in lines if line.startswith("auditor:")] == [
@@ -167,6 +170,7 @@ def test_three_roles_coordinate_by_events_alone(tmp_path: Path) -> None:
     check_roles(tmp_path)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("role", "kind", "count"),
     [
@@ -198,6 +202,7 @@ def test_a_role_that_is_killed_in_the_middle_and_started_again_does_nothing_twic
     check_roles(tmp_path)
 
 
+@pytest.mark.dear
 def test_an_auditor_that_is_killed_has_said_of_every_check_that_it_was_made(tmp_path: Path) -> None:
     with started("three_roles.py", tmp_path, "planner") as planner:
         with started("three_roles.py", tmp_path, "worker") as worker:

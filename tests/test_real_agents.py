@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from programs import PYTHON_SCRIPT
+
 TOOL = Path(__file__).parents[1] / "tools" / "real_agents.py"
 
 NPM = """\
-#!{python}
+{first}\
 # Installs as npm would, but for one package that the registry does not have.
 import json, pathlib, sys
 wanted = json.loads(pathlib.Path("package.json").read_text())["dependencies"]
@@ -45,7 +47,7 @@ def path(tmp_path: Path) -> str:
     """PATH with a registry that lacks much."""
     programs = tmp_path / "programs"
     programs.mkdir()
-    (programs / "npm").write_text(NPM.format(python=sys.executable))
+    (programs / "npm").write_text(NPM.format(first=PYTHON_SCRIPT))
     (programs / "npm").chmod(0o755)
     return f"{programs}{os.pathsep}{os.environ['PATH']}"
 

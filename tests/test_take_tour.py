@@ -58,6 +58,7 @@ def test_an_index_without_the_version_is_a_failure(tmp_path: Path, index: str) -
     assert "has no inflection-0.5.1.tar.gz" in told.stderr
 
 
+@pytest.mark.dear
 def test_other_content_than_the_hash_names_is_a_failure_each_time(tmp_path: Path, index: str) -> None:
     place = tmp_path / "index" / "inflection"
     (place / "inflection-0.5.1.tar.gz").write_bytes(b"something else")

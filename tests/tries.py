@@ -1,27 +1,28 @@
 """
-How often a property is tried whose every try costs something: fewer times in `make test` than in the soak.
+How often a property is tried whose every try costs something, by profile of Hypothesis.
 
-`make soak-tests` runs all tests with a profile of Hypothesis in which nothing is spared.
-
-What costs next to nothing is tried as often as Hypothesis likes, and ten times as often in the soak.
+`quick` is that of `make test`, where somebody waits; `usual` that of `make test-all`; `soak` that of
+`make soak-tests`, in which nothing is spared. What costs next to nothing is tried 25, 100 and 1000 times.
 """
 
 from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-SOAK = "soak"
-"""The profile of Hypothesis that the soak is made with."""
+QUICK, USUAL, SOAK = "quick", "usual", "soak"
 
-FEWEST = 20
+# How long a try takes depends on what else the machine does, so no test is held to it.
+for profile, examples in {QUICK: 25, USUAL: 100, SOAK: 1000}.items():
+    settings.register_profile(
+        profile, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+settings.load_profile(USUAL)
 
-settings.register_profile(
-    SOAK, max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+SHARE = {QUICK: (16, 5), USUAL: (4, 20), SOAK: (1, 0)}
+"""By profile, one of how many tries is made, and how many at least."""
 
 
 def tries(number: int) -> int:
-    """So many, or a quarter of them where somebody waits. To be asked once tests are collected."""
-    if settings.get_current_profile_name() == SOAK:
-        return number
-    return min(number, max(FEWEST, number // 4))
+    """So many, or the share of them that the profile makes. To be asked once tests are collected."""
+    part, fewest = SHARE[settings.get_current_profile_name()]
+    return min(number, max(fewest, number // part))

@@ -16,6 +16,7 @@ from planforge.documents.plan import content_hash
 from planforge.errors import AgentFailed, CannotPerform, LeaseLost
 from planforge.kernel import effects
 from planforge.kernel.effects import AgentAnswer, Effect
+from planforge.kernel.events import ContextSource
 from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.tokens import TokenState
 
@@ -82,6 +83,8 @@ class World:
         self.former: list[Outcome] = []
         """How the tests of before end, in turn; then they pass."""
         self.commits = 0
+        self.trees: dict[str, str] = {}
+        """The trees of commits, by name, where two have the same."""
         self.fences = 0
         self.lost: set[int] = set()
         """Fences whose lease is gone when something is to land under them."""
@@ -99,6 +102,10 @@ class World:
         """The documents of a task, by name."""
         self.fields: dict[str, str | None] = {"task.status": "draft"}
         """What records say."""
+        self.tools = True
+        """Whether agents can read files."""
+        self.files: tuple[str, ...] = ()
+        """What there is to be read."""
         self.full = 0
         """How many answers of developers are cut off because their context is full."""
 
@@ -138,7 +145,17 @@ class World:
             summaries="delta",
             steps=known,
             budgets={"closure": 500, "summaries": 500, "task": 5000},
+            tools=self.tools,
         )
+
+    def on_Survey(self, effect: effects.Survey) -> object:  # noqa: N802
+        return effects.Surveyed(terms=("limit",), paths=self.files)
+
+    def on_ReadFiles(self, effect: effects.ReadFiles) -> object:  # noqa: N802
+        found = [path for path in effect.paths if path in self.files]
+        text = "\n".join(f"text of {path}" for path in found)
+        sources = tuple(ContextSource(path=path, hash="h") for path in found)
+        return effects.GatheredPart(name="files", text=text, sources=sources)
 
     def on_WritePlan(self, effect: effects.WritePlan) -> object:  # noqa: N802
         self.text = effect.text
@@ -197,7 +214,11 @@ class World:
         self.commits += 1
         name = f"commit-{self.commits}"
         return effects.Patch(
-            commit=name, tree=f"tree of {name}", parent=parent, files=files, changed_lines=10 * len(files)
+            commit=name,
+            tree=self.trees.get(name, f"tree of {name}"),
+            parent=parent,
+            files=files,
+            changed_lines=10 * len(files),
         )
 
     def on_RunCheck(self, effect: effects.RunCheck) -> object:  # noqa: N802

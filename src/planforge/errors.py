@@ -50,6 +50,8 @@ A message is one line with code in backticks. A hint, if any, is the next comman
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class PlanforgeError(Exception):
     """Anything Planforge refuses or fails to do."""
@@ -270,3 +272,19 @@ class PerformerFailed(CannotPerform):
     def __init__(self, error: str, message: str, hint: str | None = None) -> None:
         super().__init__(message, hint)
         self.error = error
+
+
+# What was probably meant
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that `name` is most probably a slip for; empty if none is near."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, list(known), n=1)), "")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: `; did you mean …?`, or nothing if none is near."""
+    near = nearest(name, known)
+    return f"; did you mean `{near}`?" if near else ""

@@ -157,6 +157,7 @@ REFUSED: dict[str, str | dict[str, str]] = {
 answer; of the others there are only the lines, and the last of them is missing."""
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("speaks", SPEAKS)
 @pytest.mark.parametrize("behaviour", REFUSED)
 def test_an_agent_without_an_answer_is_told_apart_and_bounded(
@@ -174,6 +175,7 @@ def test_an_agent_without_an_answer_is_told_apart_and_bounded(
     assert told.peak - usual < MEMORY
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("speaks", SPEAKS)
 @pytest.mark.parametrize("behaviour", ["endless messages", "endless tool calls", "endless complaints"])
 def test_an_agent_that_never_ends_is_ended(plan: Rehearsal, usual: int, speaks: str, behaviour: str) -> None:
@@ -192,6 +194,7 @@ def test_an_agent_that_never_ends_is_ended(plan: Rehearsal, usual: int, speaks: 
     assert told.peak - usual < MEMORY
 
 
+@pytest.mark.dear(but="*-acp")
 @pytest.mark.parametrize("speaks", SPEAKS)
 @pytest.mark.parametrize(
     "behaviour", ["exit 1 with a good answer", "invalid UTF-8", "bombs all over", "children that detach"]
@@ -206,6 +209,7 @@ def test_work_is_taken_for_what_it_is_whatever_else_the_agent_does(
     assert not RAW.search(told.printed)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("speaks", SPEAKS)
 def test_an_agent_that_ends_twice_is_believed_once_at_most(plan: Rehearsal, speaks: str) -> None:
     given(plan, speaks, "two endings")
@@ -224,6 +228,7 @@ def test_an_auditor_with_two_verdicts_has_given_none(plan: Rehearsal) -> None:
     assert forged.returncode != 0 or "not clean" in forged.stdout + forged.stderr
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("where", ["../escaped", "{root}/README.md", "{root}/.git/hooks/pre-commit"])
 @pytest.mark.parametrize("level", ["auto", "processes"])
 def test_work_of_an_agent_that_writes_outside_its_worktree_is_not_taken(
@@ -244,6 +249,7 @@ def test_work_of_an_agent_that_writes_outside_its_worktree_is_not_taken(
         assert any("reached out of its worktree" in event.message for event in told.errors)
 
 
+@pytest.mark.dear
 def test_an_impostor_earlier_on_path_is_shown_with_its_path_and_hash(plan: Rehearsal) -> None:
     work = plan.script.parent / "work.json"
     work.write_text(json.dumps(WORK))

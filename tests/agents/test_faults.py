@@ -299,10 +299,10 @@ def test_what_is_no_limit_has_no_end() -> None:
     ],
 )
 def test_no_text_takes_long(text: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     classify(text, data={"details": text, "more": [text] * 100}, now=NOON)
     failure("a", text, now=NOON)
-    assert time.monotonic() - began < 2.0
+    assert time.process_time() - began < 2.0
 
 
 def test_the_beginning_and_the_end_of_a_long_text_are_read() -> None:

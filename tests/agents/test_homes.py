@@ -426,15 +426,16 @@ def test_what_a_process_had_half_written_about_a_login_when_it_died_goes_with_th
 
 @pytest.fixture
 def pretend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Profile], None]:
-    """Puts a program of a profile's name on PATH."""
+    """Puts the programs of a profile on PATH."""
     place = tmp_path / "bin"
     place.mkdir()
     monkeypatch.setenv("PATH", f"{place}{os.pathsep}{os.environ['PATH']}")
 
     def pretend(profile: Profile) -> None:
-        if not profile.program.startswith("/"):
-            (place / profile.program).write_text("#!/bin/sh\n")
-            (place / profile.program).chmod(0o755)
+        for name in (profile.program, *profile.starts):
+            if not name.startswith("/"):
+                (place / name).write_text("#!/bin/sh\n")
+                (place / name).chmod(0o755)
 
     return pretend
 

@@ -44,8 +44,10 @@ def test_an_agent_is_found_by_its_name(install: Install) -> None:
 def test_an_unknown_agent_is_refused_and_the_known_ones_are_named(install: Install) -> None:
     with pytest.raises(InvalidInput) as caught:
         choose("cluade", {"mine": Profile(command=("mine",))})
-    assert caught.value.message.startswith("there is no agent `cluade`; known are `claude`, `claude-acp`,")
-    assert caught.value.message.endswith("`rehearsal`, `mine`")
+    assert caught.value.message == "there is no agent `cluade`; did you mean `claude`?"
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith("known are `claude`, `claude-acp`,")
+    assert caught.value.hint.endswith("`rehearsal`, `mine`")
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -137,6 +139,15 @@ def test_an_agent_whose_package_is_missing_is_not_installed() -> None:
     assert caught.value.message == (
         "agent `wanting` needs `a_package_that_nobody_has`, which is not installed"
     )
+
+
+def test_an_adapter_without_the_program_that_it_starts_is_no_agent(install: Install) -> None:
+    install("pi-acp")
+    with pytest.raises(NoAgent) as caught:
+        choose("pi", {})
+    assert caught.value.message == "agent `pi` needs `pi`, which is not on PATH"
+    install("pi")
+    assert choose("pi", {})[0] == "pi"
 
 
 def test_if_an_agent_is_missing_the_next_best_is_taken_in_the_order_given(install: Install) -> None:

@@ -89,6 +89,7 @@ def race(root: Path, run: str, start: object, results: object) -> None:
         results.put("")  # type: ignore[attr-defined]
 
 
+@pytest.mark.dear
 def test_two_runs_that_take_it_at_once_do_not_both_get_it(tmp_path: Path) -> None:
     made = project(tmp_path)
     give(made, "abc")

@@ -86,9 +86,10 @@ class Desk:
         access: Access = Access.READ,
         key: str = "/1",
         resumed: bool = False,
+        role: str = "",
     ) -> AgentAnswer:
         effect = RunAgent(
-            role="developer" if access is Access.WRITE else "auditor",
+            role=role or ("developer" if access is Access.WRITE else "auditor"),
             access=access,
             worktree="phase-1-1",
             base=self.base,
@@ -136,6 +137,29 @@ def test_a_conversation_is_gone_on_with_by_a_later_process_too(tmp_path: Path) -
     assert (first.session, first.home, first.began_at) == (second.session, second.home, second.began_at)
     assert (first.input_tokens, second.input_tokens, second.output_tokens) == (1000, 2000, 200)
     assert answer.session == first.session
+
+
+PLAN_TALK = "forge:plan-001:drafter"
+
+
+def test_a_reviser_goes_on_with_the_conversation_of_a_drafter_whose_model_is_set(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, 'models.drafter = "priced-2"')
+    first = desk.ask("draft", PLAN_TALK, role="drafter")
+    again = desk.ask("revise", PLAN_TALK, role="reviser", key="/2")
+    assert (first.model, again.model) == ("priced-2", "priced-2")
+    assert first.session == again.session != ""
+    assert desk.events(SessionLost) == []
+
+
+def test_a_reviser_of_another_model_begins_a_conversation_of_its_own_and_the_record_says_so(
+    tmp_path: Path,
+) -> None:
+    desk = Desk(tmp_path, 'models.drafter = "priced-2"\nmodels.reviser = "priced-3"')
+    first = desk.ask("draft", PLAN_TALK, role="drafter")
+    again = desk.ask("revise", PLAN_TALK, role="reviser", key="/2")
+    assert first.session != again.session
+    (lost,) = desk.events(SessionLost)
+    assert lost.reason == "`one` with `priced-3` goes on instead of `one` with `priced-2`"
 
 
 def test_what_is_no_part_of_a_conversation_begins_a_new_one_and_leaves_no_home(tmp_path: Path) -> None:
@@ -394,3 +418,10 @@ def test_signs_of_life_are_heard_and_not_recorded(tmp_path: Path) -> None:
     desk.ask(access=Access.WRITE, key="/7")
     assert any(key == "/7" and "new.py" in what for key, what in audience.signs)
     assert all("new.py" not in str(item.event) for item in desk.project.ledger.since())
+
+
+def test_of_a_home_that_a_killed_process_had_almost_removed_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "homes" / "run-001" / "phase-1").mkdir(parents=True)
+    (tmp_path / "homes" / "run-002" / "phase-1").mkdir(parents=True)
+    remove_homes(tmp_path, "run-001")
+    assert [path.name for path in (tmp_path / "homes").iterdir()] == ["run-002"]

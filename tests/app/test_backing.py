@@ -71,7 +71,7 @@ def test_of_several_plans_for_one_task_the_newest_says_how_it_stands(project: Pr
 
 
 def test_a_plan_is_found_by_its_task_and_by_its_number(project: Project) -> None:
-    creating.create(project, "Other", task="PROJ-12")
+    creating.create(project, "Metrics", task="PROJ-12")
     for name in ("plan-002", "plan-2", "2", " proj-12 ", "PROJ-12"):
         assert plans.row(project, name).plan == "plan-002"
     for name in ("ws-001", "ws-1", "WS-1"):
@@ -95,7 +95,7 @@ def test_plans_from_before_there_were_tasks_have_theirs_and_those_without_a_file
 
 
 def test_the_list_can_be_of_one_status(project: Project) -> None:
-    creating.create(project, "Other")
+    creating.create(project, "Metrics")
     after_all = [row.plan for row in plans.rows(project, "draft")]
     assert after_all == ["plan-001", "plan-002"]
     project.ledger.append("plan-001", [APPROVED], expected=None)
@@ -104,7 +104,7 @@ def test_the_list_can_be_of_one_status(project: Project) -> None:
 
 
 def test_folded_anew_the_tasks_are_the_same(project: Project) -> None:
-    creating.create(project, "Other", task="PROJ-12")
+    creating.create(project, "Metrics", task="PROJ-12")
     before = backing.rows(project)
     project.ledger.rebuild()
     assert backing.rows(project) == before

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from planforge.app import roles
 from planforge.app.audience import Audience
 from planforge.app.casting import Cast, Casting
 from planforge.app.project import Project
-from planforge.errors import NoAgent
+from planforge.errors import InvalidInput, NoAgent
 from planforge.kernel.effects import Access, RunAgent
-from repositories import repository
+from repositories import repository, write
 
 AGENTS = """
 [agents.profiles.ours]
@@ -39,10 +40,16 @@ class Listening(Audience):
 
 
 def casting(
-    place: Path, settings: str = "", audience: Audience | None = None, cast: Cast | None = None
+    place: Path,
+    settings: str = "",
+    audience: Audience | None = None,
+    cast: Cast | None = None,
+    *,
+    profile: str = "",
 ) -> Casting:
     root = repository(place / "repository")
-    (root / "planforge.toml").write_text(f'[agents]\ndefault = "ours"\n{settings}{AGENTS}')
+    agents = AGENTS.replace('command = ["ours"]\n', f'command = ["ours"]\n{profile}')
+    (root / "planforge.toml").write_text(f'[agents]\ndefault = "ours"\n{settings}{agents}')
     return Casting(Project.create(root), audience or Audience(), cast)
 
 
@@ -116,6 +123,90 @@ def test_the_tier_of_the_role_decides_the_model_unless_the_question_has_another(
     assert found.chosen("ours", asked("reviser"))[2:4] == ("balanced", "ours-middle")
     assert found.chosen("ours", asked("reviser", "heavy"))[2:4] == ("heavy", "ours-large")
     assert found.chosen("ours", asked("auditor", "light"))[2:4] == ("light", "")
+
+
+@pytest.mark.parametrize(
+    ("settings", "reviser"),
+    [
+        ("", ("ours", "ours-large")),
+        ('models.drafter = "special"\n', ("ours", "special")),
+        ('models.drafter = "special"\nmodels.reviser = "own"\n', ("ours", "own")),
+        ('roles.drafter = "theirs"\n', ("theirs", "")),
+        ('roles.drafter = "theirs"\nmodels.drafter = "special"\n', ("theirs", "special")),
+        ('roles.reviser = "theirs"\nmodels.drafter = "special"\n', ("theirs", "")),
+        ('roles.reviser = "theirs"\nmodels.reviser = "own"\n', ("theirs", "own")),
+    ],
+)
+def test_what_is_set_for_the_drafter_holds_for_the_reviser_unless_it_is_set_itself(
+    tmp_path: Path, programs: Callable[..., None], settings: str, reviser: tuple[str, str]
+) -> None:
+    programs("ours", "theirs")
+    found = casting(tmp_path, settings)
+    asked_of = found.chosen(found.agent_of("reviser"), asked("reviser"))
+    assert (asked_of.name, asked_of.model) == reviser
+    assert (found.of("reviser").name, found.of("reviser").model) == reviser
+
+
+def test_the_tier_of_the_drafter_is_that_of_the_reviser(
+    tmp_path: Path, programs: Callable[..., None]
+) -> None:
+    programs("ours")
+    found = casting(tmp_path)
+    write(tmp_path / "repository", {"planforge/roles/roles.toml": 'drafter.tier = "balanced"\n'})
+    assert found.of("reviser")[2:4] == ("balanced", "ours-middle")
+    write(tmp_path / "repository", {"planforge/roles/roles.toml": 'auditor.continues = "reviser"\n'})
+    with pytest.raises(InvalidInput, match="role `auditor` cannot go on with `reviser`"):
+        found.of("auditor")
+
+
+@pytest.mark.parametrize(
+    ("settings", "resume", "goes_on"),
+    [
+        ("", "load", True),
+        ("", "none", False),
+        ('models.reviser = "own"\n', "load", False),
+        ('roles.reviser = "theirs"\n', "load", False),
+    ],
+)
+def test_a_reviser_goes_on_where_agent_and_model_are_the_same_and_can_resume(
+    tmp_path: Path, programs: Callable[..., None], settings: str, resume: str, goes_on: bool
+) -> None:
+    programs("ours", "theirs")
+    found = casting(tmp_path, settings, profile=f'resume = "{resume}"\n')
+    assert found.goes_on("reviser") is goes_on
+    assert not found.goes_on("auditor")
+
+
+def test_models_of_a_tier_hold_by_the_name_that_a_person_types(
+    tmp_path: Path, programs: Callable[..., None]
+) -> None:
+    programs("ours", "claude")
+    found = casting(tmp_path, 'roles.auditor = "claude"\ntiers.claude.heavy = "special"\n')
+    assert found.of("auditor")[:1] + found.of("auditor")[2:4] == ("claude-cli", "heavy", "special")
+    assert found.chosen(found.agent_of("auditor"), asked("auditor")).model == "special"
+
+
+@pytest.mark.parametrize(
+    ("settings", "because"),
+    [
+        ("", "`agents.default`"),
+        (CROSS, "`agents.cross_vendor_auditor`: of another vendor than `ours`, the drafter"),
+        (CROSS + 'roles.auditor = "same"\n', "`agents.roles.auditor`"),
+    ],
+)
+def test_roles_are_listed_with_whom_a_run_would_ask(
+    tmp_path: Path, programs: Callable[..., None], settings: str, because: str
+) -> None:
+    programs("ours", "same", "theirs")
+    found = casting(tmp_path, settings + 'models.drafter = "special"\n')
+    root = tmp_path / "repository"
+    for row in roles.listed(root):
+        chosen = found.chosen(found.agent_of(row.role), asked(row.role))
+        assert (row.agent, row.model, row.tier) == (chosen.name, chosen.model, chosen.tier)
+        assert roles.show(root, row.role).row == row
+    rows = {row.role: row for row in roles.listed(root)}
+    assert rows["auditor"].because == because
+    assert rows["reviser"].because == "as the drafter, whose conversation it goes on with"
 
 
 def test_in_a_demo_one_agent_plays_all_and_a_script_has_no_models(

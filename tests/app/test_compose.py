@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from planforge.kernel import effects, leases
 from planforge.kernel.driver import Call
 from planforge.kernel.effects import Effect
 from planforge.workflows.demo import MakeSample
-from repositories import git, repository, write
+from repositories import commit, git, repository, write
 
 AT = "2026-01-02T03:04:05.678901+00:00"
 
@@ -97,6 +98,34 @@ def test_a_question_to_a_person_parks_the_run(tmp_path: Path) -> None:
     work, _ = worker(tmp_path)
     with pytest.raises(NeedsPerson, match="Shall we"):
         asyncio.run(work.ask_human(effects.AskHuman(question="Shall we?", options=("yes", "no")), call()))
+
+
+AGENT = """
+[agents]
+default = "ours"
+{settings}
+[agents.profiles.ours]
+command = ["{program}"]
+resume = "load"
+read.tools = {tools}
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "tools", "told"),
+    [("", "true", False), ('models.reviser = "own"', "true", True), ("", "false", False)],
+)
+def test_what_is_gathered_depends_on_who_plays_the_role(
+    tmp_path: Path, settings: str, tools: str, told: bool
+) -> None:
+    work, project = worker(tmp_path)
+    commit(tmp_path, {"docs/architecture.md": "# All of it\n\nIt is one program.\n"}, "architecture")
+    written = AGENT.format(settings=settings, program=sys.executable, tools=tools)
+    (project.root / "planforge.toml").write_text(written)
+    asked = effects.GatherContext(role="reviser", plan="plan-001", base="HEAD")
+    found = asyncio.run(work.gather_context(asked, call()))
+    assert ("architecture" in {part.name for part in found.parts}) is told
+    assert found.tools is (tools == "true")
 
 
 FLOWS_WITH_OWN = ("forge", "demo", "land")

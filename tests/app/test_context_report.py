@@ -81,6 +81,7 @@ def told(ten: Project) -> ContextReport:
     return report(ten, "run-002")
 
 
+@pytest.mark.dear
 def test_ten_steps_are_told_at_least_four_times_less_than_the_whole_history(told: ContextReport) -> None:
     assert [call.role for call in told.calls] == ["developer"] * STEPS + ["auditor"]
     assert told.ratio is not None
@@ -89,6 +90,7 @@ def test_ten_steps_are_told_at_least_four_times_less_than_the_whole_history(told
     assert told.tokens == sum(call.tokens for call in told.calls)
 
 
+@pytest.mark.dear
 def test_each_call_would_have_had_all_that_was_said_before_it(told: ContextReport) -> None:
     before = 0
     for call in told.calls:
@@ -97,6 +99,7 @@ def test_each_call_would_have_had_all_that_was_said_before_it(told: ContextRepor
         before = call.whole + call.answer
 
 
+@pytest.mark.dear
 def test_the_parts_of_each_call_are_on_record_and_the_last_step_knows_what_it_builds_on(
     told: ContextReport, ten: Project
 ) -> None:
@@ -110,6 +113,7 @@ def test_the_parts_of_each_call_are_on_record_and_the_last_step_knows_what_it_bu
     assert replay(ten, "run-002").difference is None
 
 
+@pytest.mark.dear
 def test_without_a_name_the_newest_run_is_reported_in_which_somebody_was_asked(ten: Project) -> None:
     assert report(ten, None).run == "run-002"
 
@@ -119,6 +123,7 @@ def test_where_nobody_was_asked_there_is_nothing_to_report(tmp_path: Path) -> No
         report(Project.create(repository(tmp_path)), None)
 
 
+@pytest.mark.dear
 def test_the_command_says_it_to_people_and_to_programs(ten: Project, told: ContextReport) -> None:
     page = planforge("context", cwd=ten.root)
     assert page.returncode == 0

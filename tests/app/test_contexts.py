@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from planforge.app import contexts
 from planforge.app.project import Project
+from planforge.documents.phases import Phase, PhaseKind
+from planforge.documents.plan import REQUIRED
 from planforge.errors import InvalidInput
 from planforge.kernel.effects import Access, GatherContext, Gathered, GatheredPart
 from planforge.kernel.events import (
@@ -23,6 +27,13 @@ from planforge.kernel.events import (
 )
 from planforge.kernel.evidence import Outcome
 from planforge.kernel.tokens import estimate
+from planforge.rules.commands import actions
+from planforge.rules.findings import MEANINGS, Severity
+from planforge.rules.pipelines import Pipeline, Source, Stage
+from planforge.rules.verdicts import KINDS, module, parse_module, polish
+from planforge.workflows import chat, prompts, stage_prompts
+from planforge.workflows.context import Prompt, compose
+from planforge.workflows.course import Course, PipelineRequest, Player
 from repositories import commit, repository, write
 from worlds import evidence
 
@@ -207,5 +218,85 @@ def test_a_role_that_cannot_be_played_is_refused(place: Project, table: str, pro
 
 def test_a_setting_for_a_role_that_there_is_not_is_refused(place: Project) -> None:
     settings(place, 'roles.auditr = "rehearsal"\n')
-    with pytest.raises(InvalidInput, match=r"`agents\.roles\.auditr`: there is no such role"):
+    with pytest.raises(InvalidInput, match=r"`agents\.roles\.auditr` names no role"):
         contexts.require_roles(Project(place.root), {"developer": Access.WRITE})
+
+
+def test_a_reviser_that_does_not_know_the_conversation_is_told_what_the_drafter_was(place: Project) -> None:
+    asked = GatherContext(role="reviser", plan="plan-001", base="HEAD")
+    names = {
+        knows: [part.name for part in contexts.gather(place, asked, knows=knows).parts]
+        for knows in (True, False)
+    }
+    assert names[True] == ["role", "standards", "overlay"]
+    assert names[False] == ["role", "standards", "architecture", "overlay"]
+
+
+# What a parser relies on
+
+NEEDED = {
+    "plan": ("# Plan:", *(f"## {name}" for name in REQUIRED), "its path in backticks"),
+    "choice": ("one in each line", "NONE"),
+    "chat": (actions.LABEL, *actions.FORMS),
+    "audit": ('"maxSeverity"', '"concerns"', '"title"', '"severity"', "none"),
+    "review": ("**Verdict:** Approved", "**Verdict:** Revision Required"),
+    "module": ("Verdict: APPROVE", "Verdict: REJECT", "Severity", "File", "Issue", "Suggested Fix"),
+    "polish": ('"issues"', '"severity"', '"description"', '"location"', '"recommendation"'),
+}
+SEVERITIES: dict[str, dict[str, Severity]] = {
+    "audit": {severity.value: severity for severity in Severity},
+    **{kind: {} for kind in ("plan", "choice", "chat", "review")},
+    "module": module.SEVERITIES,
+    "polish": polish.SEVERITIES,
+}
+
+
+def asked_of(role: str) -> Iterator[tuple[str, Prompt]]:
+    """Everything that is asked and whose answer is parsed, with what it is read as."""
+    draft = prompts.draft("plan-001", "r")
+    yield "plan", draft
+    yield "plan", prompts.revise("plan-001", 1, "# Plan: x", ())
+    yield "choice", prompts.research(draft, ("a.py",))
+    yield "chat", chat.prompt(chat.ChatRequest(text="t", base="b", state="s"))
+    phase = Phase(id="phase-2", kind=PhaseKind.AUDIT, title="t", files=(), depends_on=(), change_spec="")
+    yield "audit", prompts.audit("plan-001", 1, "# Plan: x", ())
+    yield "audit", prompts.review("plan-001", phase, "# Plan: x")
+    for kind in KINDS.keys() - {"sarif"}:
+        stage = Stage(name="review", role=role, verdict=msgspec.convert(kind, Source), judges=("plan",))
+        asked = PipelineRequest(
+            task="task-001",
+            title="t",
+            request="r",
+            run="run-001",
+            path="docs/tasks/task-001",
+            pipeline=Pipeline(name="one", stages=(stage,)),
+            players={role: Player(persona="p", access=Access.READ)},
+            base="b",
+            base_tree="t",
+        )
+        yield kind, stage_prompts.stage(Course(asked), stage, name="n", iteration=1, attempt=1, texts={})
+
+
+@pytest.mark.parametrize("mode", ["reference", "inline"])
+def test_whoever_is_asked_is_told_all_that_its_answer_is_parsed_by(place: Project, mode: str) -> None:
+    settings(place, f'persona_mode = "{mode}"\n[context]\nrole = 0\ntask = 500\n')
+    for role in contexts.library(place).roles:
+        found = gathered(place, role)
+        for kind, prompt in asked_of(role):
+            told = compose(prompt, found).text
+            assert all(each in told for each in NEEDED[kind]), (role, kind)
+            for word, severity in SEVERITIES[kind].items():
+                assert f"- `{word}`: {MEANINGS[severity]}." in told, (role, kind)
+            assert ("What each severity means" in told) is bool(SEVERITIES[kind])
+
+
+def test_a_table_as_a_reviewer_of_a_module_is_told_to_write_it_is_read_whole() -> None:
+    form = stage_prompts.FORMS["module"]
+    listed = " ".join(form.partition("the columns ")[2].partition(". ")[0].split())
+    columns = listed.replace(" and ", ", ").split(", ")
+    names = [column.partition(" (")[0] for column in columns]
+    row = {"Severity": "required", "File": "a.py:3", "Issue": "no check", "Suggested Fix": "check"}
+    lines = [names, ["---"] * len(names), [row[name] for name in names]]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    (found,) = parse_module(f"{table}\n\nVerdict: REJECT\n").findings
+    assert (found.title, found.location, found.recommendation) == ("no check", "a.py:3", "check")

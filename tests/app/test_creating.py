@@ -15,7 +15,7 @@ from planforge.app.project import Project
 from planforge.documents import markdown, template
 from planforge.documents import plan as documents
 from planforge.documents.imports import Imported, prose
-from planforge.errors import InvalidDocument, InvalidInput, NotFound, PlanEdited, RefusedByGate
+from planforge.errors import InvalidDocument, InvalidInput, NotFound, RefusedByGate
 from planforge.kernel.events import PlanCreated, PlanWritten
 from programs import COMMAND, environment, started
 from repositories import git, repository
@@ -58,7 +58,7 @@ def test_a_description_that_is_longer_than_a_title_is_kept_whole(project: Projec
 
 def test_what_is_given_along_is_quoted_and_describes_the_task(project: Project) -> None:
     long = Imported(title="x", text="word " * 1000, source="standard input")
-    creating.create(project, "One", context=NOTES)
+    creating.create(project, "Numbers", context=NOTES)
     creating.create(project, "Two", context=long)
     assert "> ## Audit Log\n>\n> the notes" in plans.text(project, plans.row(project, "1"))
     events = [next(iter(project.ledger.stream(plan))).event for plan in ("plan-001", "plan-002")]
@@ -172,7 +172,7 @@ def test_numbers_go_on_after_files_and_other_checkouts(project: Project, tmp_pat
     (project.root / "docs/plans").mkdir(parents=True)
     (project.root / "docs/plans/plan-0007-by-hand.md").write_text("mine")
     (project.root / "docs/plans/plan-99999999999999-no.md").write_text("mine")
-    assert creating.create(project, "One").plan == "plan-008"
+    assert creating.create(project, "Numbers").plan == "plan-008"
     other = tmp_path / "other"
     git(project.root, "worktree", "add", "--quiet", str(other))
     (other / "docs/plans").mkdir(parents=True)
@@ -187,21 +187,24 @@ def test_numbers_go_on_after_files_and_other_checkouts(project: Project, tmp_pat
     assert creating.create(project, "Three").plan == "plan-032"
 
 
-def test_where_no_file_can_be_made_the_text_is_on_record_and_nothing_is_lost(project: Project) -> None:
+def test_where_no_file_can_be_made_nothing_is_put_on_record(project: Project) -> None:
     (project.root / "docs").mkdir()
     (project.root / "docs/plans").write_text("a file")
-    with pytest.raises(PlanEdited, match="cannot be written") as refused:
-        creating.create(project, "One")
-    assert "--recorded" in (refused.value.hint or "")
-    assert "# Plan: One" in plans.recorded_text(project, "1")
-    assert (project.root / "docs/plans").read_text() == "a file"
+    with pytest.raises(InvalidInput, match="`docs/plans` is not a directory"):
+        creating.create(project, "Numbers")
+    (project.root / "docs/plans").unlink()
+    (project.root / "docs/plans/.plan-001-numbers.md.part").mkdir(parents=True)
+    with pytest.raises(InvalidInput, match="cannot be written"):
+        creating.create(project, "Numbers")
+    assert plans.rows(project) == []
+    assert project.ledger.head() == 0
 
 
 def test_a_directory_that_leads_out_of_the_repository_is_refused(project: Project, tmp_path: Path) -> None:
     (project.root / "docs").mkdir()
     (project.root / "docs/plans").symlink_to(tmp_path)
     with pytest.raises(InvalidInput, match="leads out"):
-        creating.create(project, "One")
+        creating.create(project, "Numbers")
 
 
 EACH = 10
@@ -229,6 +232,7 @@ for number in range(10):
 """
 
 
+@pytest.mark.dear
 def test_processes_that_make_plans_at_once_get_different_numbers(project: Project, tmp_path: Path) -> None:
     other = tmp_path / "other"
     git(project.root, "worktree", "add", "--quiet", str(other))
@@ -242,7 +246,7 @@ def test_processes_that_make_plans_at_once_get_different_numbers(project: Projec
         return told.stdout.split()
 
     with ThreadPoolExecutor() as together:
-        places = [(project.root, "a"), (project.root, "b"), (project.root, "f"), (other, "c")]
+        places = [(project.root, "d"), (project.root, "b"), (project.root, "f"), (other, "c")]
         numbers = [plan for each in together.map(lambda at: made(*at), places) for plan in each]
     forged = {row.plan for row in plans.rows(project) if not row.object}
     assert len(forged) == EACH
@@ -274,7 +278,7 @@ def test_an_imported_plan_is_a_draft_with_a_task_of_its_own(project: Project) ->
 def test_a_number_that_a_forge_took_meanwhile_is_not_given_twice(project: Project) -> None:
     taken = work.new_plan(project, "Forged", "Forged")
     project.ledger.append(taken.plan, [taken], expected=0)
-    assert creating.create(project, "One").plan == "plan-002"
+    assert creating.create(project, "Numbers").plan == "plan-002"
 
 
 def test_the_command_makes_the_same(project: Project) -> None:
@@ -284,3 +288,11 @@ def test_the_command_makes_the_same(project: Project) -> None:
     assert process.returncode == 0, err
     assert "plan: docs/plans/plan-001-rate-limits.md" in out
     assert "> from a pipe" in (project.root / "docs/plans/plan-001-rate-limits.md").read_text()
+
+
+def test_the_place_that_cannot_be_written_is_named_for_a_shell(tmp_path: Path) -> None:
+    project = Project.create(repository(tmp_path / "a b"))
+    (project.root / "docs").write_text("no directory\n")
+    with pytest.raises(InvalidInput) as refused:
+        creating.create(project, "Numbers")
+    assert refused.value.hint == f"see `ls -ld '{project.root / 'docs'}'`"

@@ -10,12 +10,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from importlib.machinery import BuiltinImporter, FrozenImporter
 from pathlib import Path
 
 import pytest
 
+from planforge.agents.known import KNOWN
 from planforge.app import doctor
-from planforge.app.doctor import Diagnosis, Finding, machine
+from planforge.app.doctor import Diagnosis, Finding, machine, project
+from planforge.app.doctor.repository import repository as repository_look
 from planforge.app.project import Project
 from planforge.kernel.events import Payload, RunEnded, RunStarted
 from planforge.kernel.ledger import Ledger
@@ -115,12 +118,23 @@ def test_a_repository_without_a_commit_fails_with_the_fix(tmp_path: Path) -> Non
     assert (found.status, found.fix) == ("fail", "git commit --allow-empty -m start")
 
 
+def test_a_repository_that_is_the_home_itself_is_a_warning(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "home" not in {found.id for found in repository_look(root)}
+    monkeypatch.setenv("HOME", str(root))
+    found = {found.id: found for found in repository_look(root)}["home"]
+    assert found.status == "warn"
+    assert f"`{root}` is a home" in found.evidence
+    assert "`visible`" in found.fix
+
+
 def test_settings_that_are_wrong_are_told_once(root: Path) -> None:
     (root / "planforge.toml").write_text("[workspace]\nports = 99\n")
     found = doctor.diagnose(root)
     failed = [item for item in found.findings if item.status == "fail"]
     assert [item.id for item in failed] == ["settings"]
-    assert "`ports` must be 0 to 19" in failed[0].evidence
+    assert "`workspace.ports` must be 0 to 19" in failed[0].evidence
 
 
 def test_programs_that_the_settings_name_are_looked_for(root: Path) -> None:
@@ -149,14 +163,92 @@ def test_agents_are_told_with_their_path_and_those_that_are_wanted_must_be_there
     write(tmp_path / "bin", {"codex-acp": "#!/bin/sh\n"})
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    (root / "planforge.toml").write_text(
-        '[agents]\ndefault = "claude"\nroles.auditor = "codex"\nroles.reviser = "nobody"\n'
-    )
+    (root / "planforge.toml").write_text('[agents]\ndefault = "claude"\nroles.auditor = "codex"\n')
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in KNOWN["codex-acp"].login_env:
+        monkeypatch.delenv(name, raising=False)
     ids = by_id(doctor.diagnose(root))
-    assert ids["agent codex"].evidence == str(program)
+    assert ids["agent codex"].evidence == f"{program}; not logged in"
+    assert (ids["agent codex"].status, ids["agent codex"].fix) == ("fail", "codex login")
+    assert ids["agent codex-acp"].status == "warn"
     assert ids["agent claude"].status == "fail"
     assert ids["agent claude"].fix.startswith("npm install")
-    assert ids["agent nobody"].fix == "set `[agents.profiles.nobody]` in planforge.toml"
+    (root / "planforge.toml").write_text('[agents]\nroles.reviser = "nobody"\n')
+    found = by_id(doctor.diagnose(root))["settings"]
+    assert found.evidence == "`planforge.toml`: `agents.roles.reviser` is `nobody`, which is no agent"
+
+
+def test_an_agent_is_ok_only_if_somebody_is_known_to_be_logged_in(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (root / "planforge.toml").write_text(
+        '[agents]\ndefault = "codex"\nroles.auditor = "mine"\n[agents.profiles.mine]\ncommand = ["sh"]\n'
+    )
+    write(tmp_path, {"bin/codex-acp": "#!/bin/sh\n", ".codex/auth.json": '{"token": "x"}'})
+    (tmp_path / "bin" / "codex-acp").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    ids = by_id(doctor.diagnose(root))
+    assert ids["agent codex"].evidence == f"{tmp_path}/bin/codex-acp; logged in (file); not started"
+    assert ids["agent codex"].status == "ok"
+    assert ids["agent mine"].status == "unknown"
+    assert ids["agent mine"].evidence.endswith("; whether you are logged in is unknown")
+    assert ids["agent mine"].fix == "planforge agent test mine"
+
+
+def test_an_agent_whose_package_is_missing_is_not_installed(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "planforge.toml").write_text('[agents]\ndefault = "api-anthropic"\n')
+    list(project.agents(root))  # which loads what it needs itself
+    monkeypatch.setattr(sys, "path", [])  # nothing can be found there
+    monkeypatch.setattr(sys, "meta_path", [BuiltinImporter, FrozenImporter])
+    monkeypatch.delitem(sys.modules, "pydantic_ai", raising=False)
+    (found,) = [item for item in project.agents(root) if item.id == "agent api-anthropic"]
+    assert found.status == "fail"
+    assert found.evidence == "`pydantic_ai` is not installed, and planforge.toml asks for it"
+
+
+def check(root: Path, command: str, more: str = "") -> Finding:
+    """What is said of a check with this command."""
+    (root / "planforge.toml").write_text(f"[check]\ncommand = {command}\n{more}")
+    (found,) = project.checks(root)
+    return found
+
+
+def test_a_tool_is_ok_only_if_it_is_there_and_not_just_what_starts_it(root: Path) -> None:
+    python = json.dumps(sys.executable)
+    assert check(root, f'[{python}, "-m", "pytest"]').status == "ok"
+    missing = check(root, f'[{python}, "-m", "no_such_module.sub"]')
+    assert missing.status == "fail"
+    assert missing.evidence == f"`no_such_module` is not installed for `{sys.executable}`"
+    assert missing.fix == "install it, or change `[check]` in planforge.toml"
+    assert check(root, '["./missing"]').evidence == "`./missing` does not exist"
+    assert check(root, '["/no/such/program"]').evidence == "`/no/such/program` does not exist"
+    assert check(root, '["${root}/app.py"]').evidence == f"`{root}/app.py` cannot be executed"
+    (root / "app.py").chmod(0o755)
+    assert check(root, '["${checkout}/app.py"]').status == "ok"
+
+
+def test_a_tool_that_worktrees_may_get_is_unknown(root: Path) -> None:
+    setup = '[workspace]\nsetup = ["sh", "-c", "make venv"]\n'
+    found = check(root, '["${checkout}/.venv/bin/python", "-m", "pytest"]', setup)
+    assert found.status == "unknown"
+    assert found.evidence.endswith("/.venv/bin/python` does not exist; `workspace.setup` may install it")
+    assert check(root, '["no-such-runner"]', setup).status == "fail"
+
+
+def test_a_program_of_node_is_looked_for_among_its_packages(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"bin/npx": "#!/bin/sh\n"})
+    (tmp_path / "bin" / "npx").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    found = check(root, '["npx", "--no-install", "jest"]')
+    assert (found.status, found.evidence) == ("fail", "`jest` is not installed in `node_modules`")
+    write(root, {"node_modules/.bin/jest": "#!/bin/sh\n"})
+    (root / "node_modules" / ".bin" / "jest").chmod(0o755)
+    assert check(root, '["npx", "--no-install", "jest"]').status == "ok"
 
 
 def test_files_for_worktrees_are_counted(root: Path) -> None:

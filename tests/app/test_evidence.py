@@ -92,7 +92,7 @@ def test_evidence_without_a_ledger_is_gathered_and_leaves_nothing_behind(tmp_pat
     before, trees = fingerprint(root), git(root, "worktree", "list")
     looked = look(root)
     assert (looked.evidence.outcome, looked.recorded, looked.detected) == (PASS, False, True)
-    assert looked.evidence.reason == "1 of 1 tests passed"
+    assert looked.evidence.reason == "1 of 1 test passed"
     assert looked.evidence.sandbox == sandbox.strongest().value
     assert (fingerprint(root), git(root, "worktree", "list")) == (before, trees)
     assert not (root / ".planforge").exists()
@@ -256,7 +256,7 @@ def test_a_run_takes_the_checks_that_the_persons_own_checkout_shows(tmp_path: Pa
     git(root, "reset", "--quiet", "--hard", "HEAD~1")
     gathering = evidence.gathering(project, Worktrees(project.git, project.state, "run-001"))
     found = asyncio.run(gathering.on(tree, project.git.tree_of(tree)))
-    assert (found.outcome, found.reason) == (PASS, "1 of 1 tests passed")
+    assert (found.outcome, found.reason) == (PASS, "1 of 1 test passed")
 
 
 def test_a_checkout_is_prepared_as_the_worktrees_of_agents_are(root: Path) -> None:

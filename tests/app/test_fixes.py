@@ -45,7 +45,7 @@ def test_a_small_change_is_made_with_evidence_and_waits_to_land(tmp_path: Path) 
     assert not (at.root / "docs").exists()
     (ended,) = at.events(events.PlanEnded)
     assert ended.succeeded
-    assert ended.reason == "2 of 2 tests passed (1 files, 1 lines)"
+    assert ended.reason == "2 of 2 tests passed (1 file, 1 line)"
     (approved,) = at.events(events.PlanApproved)
     (used,) = at.events(events.ApprovalUsed)
     (applied,) = at.events(events.PatchApplied)
@@ -147,6 +147,7 @@ def test_what_is_on_the_branch_by_another_hand_is_not_accepted(tmp_path: Path) -
     assert [item.reason for item in landing.preview(project, ["fix-001"]).held]
 
 
+@pytest.mark.dear
 def test_a_fix_whose_attempts_are_used_up_is_done_again_in_its_place(tmp_path: Path) -> None:
     at = prepared(tmp_path, (DEVELOPER, writes("one/a.txt", text="wrong\n")))
     _, code = fixed(at)
@@ -170,6 +171,7 @@ def test_a_fix_whose_attempts_are_used_up_is_done_again_in_its_place(tmp_path: P
         fixes.again(project, "fix-001", actor=ADA)
 
 
+@pytest.mark.dear
 def test_a_fix_that_conflicts_at_landing_is_done_again_where_it_did(tmp_path: Path) -> None:
     at = prepared(tmp_path)
     fixed(at)

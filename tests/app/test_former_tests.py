@@ -46,6 +46,7 @@ def at_work(place: Path, code: str, tests: str) -> Rehearsal:
     return made
 
 
+@pytest.mark.dear
 def test_it_waits_with_what_fails_named_and_lands_after_a_yes(tmp_path: Path) -> None:
     target = at_work(tmp_path, WRONG, TESTS.replace("3)", "4)"))
     with pytest.raises(NeedsPerson):

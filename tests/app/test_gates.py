@@ -252,6 +252,7 @@ def race(root: Path, run: str, content: str, start: object, results: object) -> 
     results.put(run if taken else "")  # type: ignore[attr-defined]
 
 
+@pytest.mark.dear
 def test_of_several_runs_that_take_a_yes_at_once_one_gets_it(project: Project) -> None:
     content = raised(project).content
     gates.approve(project, "1", actor="Ada")

@@ -52,6 +52,7 @@ def prompts(plan: Rehearsal) -> list[str]:
     return found
 
 
+@pytest.mark.dear
 def test_a_run_with_a_handover_ends_like_one_without(one_plan: Rehearsal, tmp_path: Path) -> None:
     without, handing = copied(one_plan, tmp_path / "without"), copied(one_plan, tmp_path / "handing")
     without.scene(*FIRST, do=[*TEST, *CODE, {"say": "It is in."}])
@@ -77,6 +78,7 @@ def test_a_run_with_a_handover_ends_like_one_without(one_plan: Rehearsal, tmp_pa
     assert [file["path"] for file in shown["summary"]["touched_files"]] == ["tests/test_frequency.py"]
 
 
+@pytest.mark.dear
 def test_the_successor_is_told_what_is_on_record_and_not_what_the_agent_before_it_said(
     plan: Rehearsal,
 ) -> None:
@@ -93,6 +95,7 @@ def test_the_successor_is_told_what_is_on_record_and_not_what_the_agent_before_i
     assert len(state["answers"]) == len(state["summary"]["queries"])
 
 
+@pytest.mark.dear
 def test_an_agent_that_says_nothing_of_its_context_is_counted_by_what_it_was_told_and_said(
     plan: Rehearsal,
 ) -> None:
@@ -108,6 +111,7 @@ def test_an_agent_that_says_nothing_of_its_context_is_counted_by_what_it_was_tol
     assert "about " in planforge("handoff", "list", cwd=plan.root).stdout
 
 
+@pytest.mark.dear
 def test_handing_over_has_an_end_and_the_next_attempt_is_told_why(plan: Rehearsal) -> None:
     plan.settings("[run]\nhandoffs = 1\nattempts = 2\nlease_patience = 5\n")
     plan.scene(*FIRST, do=[*TEST, *FULL])
@@ -120,6 +124,7 @@ def test_handing_over_has_an_end_and_the_next_attempt_is_told_why(plan: Rehearsa
     assert leases.held(plan.ledger) == []
 
 
+@pytest.mark.dear
 def test_each_attempt_hands_over_for_itself(plan: Rehearsal) -> None:
     plan.scene(*FIRST, do=[*TEST, *FULL])
     plan.scene(*FIRST, "Turn: 2", do=[{"exit": 3}])
@@ -135,6 +140,7 @@ def test_each_attempt_hands_over_for_itself(plan: Rehearsal) -> None:
     assert leases.held(plan.ledger) == []
 
 
+@pytest.mark.dear
 def test_without_handoffs_an_agent_is_left_to_look_after_its_context_itself(plan: Rehearsal) -> None:
     plan.settings("[run]\nhandoffs = 0\n")
     plan.scene(*FIRST, do=[{"context": 120_000}, {"sleep": 1}, *TEST, *CODE, {"say": "It is in."}])
@@ -143,12 +149,14 @@ def test_without_handoffs_an_agent_is_left_to_look_after_its_context_itself(plan
     assert plan.events(AttemptRejected) == []
 
 
+@pytest.mark.dear
 def test_who_only_reads_never_hands_over(plan: Rehearsal) -> None:
     plan.scene("Role: auditor", do=[{"context": 120_000}, {"sleep": 1}, {"say": story.CLEAN_AUDIT}])
     assert planforge("plan", "run", "1", cwd=plan.root).returncode == 0
     assert plan.events(HandoffEmitted) == []
 
 
+@pytest.mark.dear(but="the handover")
 @pytest.mark.parametrize("moment", ["the handover", "the second turn"])
 def test_a_run_that_is_killed_in_a_handover_loses_none_of_the_work(
     plan: Rehearsal, running: list[subprocess.Popen[str]], moment: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from planforge.errors import (
     PlanforgeError,
     TryLater,
 )
+from programs import PYTHON_SCRIPT
 from repositories import repository, write
 
 ISSUE = {
@@ -55,7 +55,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def gh(place: Path, body: str) -> None:
     """Puts a `gh` there that does this."""
     program = place / "gh"
-    program.write_text(f"#!{sys.executable}\nimport json, os, sys, time\n{body}\n")
+    program.write_text(f"{PYTHON_SCRIPT}import json, os, sys, time\n{body}\n")
     program.chmod(0o755)
 
 

@@ -81,6 +81,7 @@ def test_a_manifest_that_is_too_large_to_read_needs_a_person(project: Project) -
     assert any("nobody looked into it" in item.title for item in found.findings)
 
 
+@pytest.mark.dear
 def test_a_giant_change_is_remarked_upon_and_a_monstrous_one_blocks(project: Project) -> None:
     large = seen(project, {"total.py": "x = 1\n" * 2000}, ("total.py",))
     assert [item.severity for item in large.findings] == ["medium"]

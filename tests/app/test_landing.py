@@ -202,6 +202,7 @@ def clash(*words: str) -> Callable[[Any], Outcome]:
     return judge
 
 
+@pytest.mark.dear
 def test_of_three_plans_that_landed_the_one_in_the_middle_is_named(field: Field) -> None:
     landed = [field.plan({f"{name}.txt": f"{name}\n"}) for name in ("one", "two", "three")]
     breaking = field.plan({"b.txt": with_line(0, "breaks two")})
@@ -295,6 +296,7 @@ def next_moment(field: Field, run: str, deaths: list[str]) -> str:
     return deaths[-1]
 
 
+@pytest.mark.dear
 def test_a_lander_killed_at_every_moment_lands_once(field: Field) -> None:
     plan = field.plan({"a.txt": with_line(0, "one")})
     before = fingerprint(field.root)

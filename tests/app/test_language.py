@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import background, overview, plans, replays, runs
+from calls import every_command
+from planforge.app import background, forges, overview, plans, replays, runs
 from planforge.app.language import Reply, Speaker, endings, perform, talking
 from planforge.app.language import doing as doing_module
 from planforge.app.language.replies import in_our_words, typed_here
@@ -87,6 +88,7 @@ def test_a_plan_that_is_not_there_is_a_reply_with_the_exit_code_of_the_command_l
     assert "`!plan list`" in found.text
 
 
+@pytest.mark.dear
 def test_a_person_approves_and_runs_a_plan_from_the_chat(at: Rehearsal, project: Project) -> None:
     approved = typed(project, "!plan approve 1", Speaker(name="Ada"))
     assert approved.exit_code == 0
@@ -142,6 +144,49 @@ def test_commands_of_the_shell_become_commands_of_the_chat_where_there_is_one() 
     assert in_our_words("run `planforge resume run-003`") == "run `!resume run-003`"
     assert in_our_words("`planforge plan cancel 1 --reason TEXT`") == "`!plan cancel 1`"
     assert in_our_words("`planforge gate show gate-001`") == "`planforge gate show gate-001`"
+
+
+@pytest.mark.parametrize("more", ["", " plan-001", " plan-001 phase-1 --reason TEXT", " --json", " -"])
+def test_no_command_of_the_shell_becomes_another_one_in_a_chat(more: str) -> None:
+    """As `planforge plan tasks` would, of which `!plan tasks` makes a plan called so."""
+    for path in every_command():
+        shell = f"`planforge {' '.join(path)}{more}`"
+        ours = in_our_words(shell)
+        if ours != shell:
+            meant = type(parse(ours.strip("`"))).__struct_config__.tag
+            same = " ".join(path)
+            wanted = {"forge": "forge resume" if "plan-001" in more else "forge help", "plan": "plan help"}
+            assert meant == wanted.get(same, same), shell
+
+
+def test_a_request_is_typed_in_a_chat_as_it_is_read_there() -> None:
+    assert in_our_words('`planforge forge "what you want"`') == '`!forge "what you want"`'
+    assert in_our_words("`planforge forge 'it is\n\nlarge'`") == '`!forge "it is\n\nlarge"`'
+    assert in_our_words('`planforge plan create "A cache"`') == '`!plan "A cache"`'
+    for shell in ("fix 'a cache' --anyway", "forge plan-001 --cap 2", "plan create this --task TASK-ID"):
+        assert in_our_words(f"`planforge {shell}`") == f"`planforge {shell}`"
+
+
+def test_a_flag_that_a_chat_does_not_have_is_never_said_alone(at: Rehearsal, project: Project) -> None:
+    """What is said is a command of the chat, or one of the shell with its flags."""
+    assert typed(project, "!plan A cache").exit_code == 0
+    replies = [
+        typed(project, "!fix Rewrite everything from the ground up, in every module"),
+        typed(project, "!plan A cache"),
+        typed(project, "!plan this"),
+        typed(project, "!forge this"),
+        typed(project, "!forge it", Speaker(name="")),
+        typed(project, "!plan approve 1", Speaker(name="")),
+        typed(project, "!plan skip 1"),
+    ]
+    for reply in replies:
+        assert reply.exit_code, reply.text
+        code = reply.text.split("`")[1::2]
+        assert not [each for each in code if each.startswith("--") and each != "--as"], reply.text
+        for each in code:
+            if each.startswith("!"):
+                assert isinstance(parse(each), Command), each
+    assert len(forges.unfinished(project)) == 0
 
 
 def test_what_a_chat_says_to_type_can_be_typed_there(project: Project) -> None:
@@ -234,7 +279,7 @@ def test_what_was_stopped_before_it_began_does_not_begin(at: Rehearsal, project:
 def test_a_forge_stops_at_whatever_moment_it_is_told_to(at: Rehearsal, project: Project) -> None:
     play(at, (ASLEEP,))
     for milliseconds in range(10, 40, 3):
-        work = background.start(project, typed(project, f"!forge Number {milliseconds}").runs[0])
+        work = background.start(project, typed(project, f"!forge Count {milliseconds} words").runs[0])
         time.sleep(milliseconds / 1000)
         assert background.stop([work], 20) == []
         assert work.error is not None

@@ -67,6 +67,7 @@ def test_what_was_changed_by_hand_is_named_and_mended(project: Project, statemen
     assert (tables(project.ledger), list(project.ledger.since())) == before
 
 
+@pytest.mark.dear
 def test_every_table_is_compared(project: Project) -> None:
     filled = [name for name in NAMES if tables(project.ledger)[name]]
     assert len(filled) >= 10

@@ -64,7 +64,9 @@ def test_a_run_is_parked_until_the_time_that_the_agent_says(tmp_path: Path) -> N
         met(limits(place), until)
     assert datetime.fromisoformat(parked.value.until) == datetime.fromisoformat(until)
     assert until[:16].replace("T", " ") + " UTC" in parked.value.message
-    assert parked.value.hint == "then run `planforge resume run-001`; with `--now` it is tried at once"
+    assert (
+        parked.value.hint == "then run `planforge resume run-001`; at once: `planforge resume run-001 --now`"
+    )
     (reached,) = recorded(place, LimitReached)
     assert isinstance(reached, LimitReached)
     assert (reached.agent, reached.said) == ("one", True)
@@ -138,6 +140,17 @@ def test_one_that_is_limited_itself_or_not_installed_is_not_switched_to(
     with pytest.raises(AgentLimited):
         met(limits(place, audience), later(hours=1), agent="two")
     assert "there is no other agent to switch to" in audience.lines[0]
+
+
+@pytest.mark.parametrize(("blind", "successor"), [("two", "three"), ("one", "two")])
+def test_one_without_tools_is_not_switched_to_where_the_first_one_has_them(
+    tmp_path: Path, programs: Callable[..., None], blind: str, successor: str
+) -> None:
+    programs("one", "two", "three")
+    place = project(tmp_path, 'limits.policy = "switch"\nlimits.switch_to = ["two", "three"]\n')
+    settings = place.root / "planforge.toml"
+    settings.write_text(settings.read_text() + f"[agents.profiles.{blind}.read]\ntools = false\n")
+    assert met(limits(Project(place.root)), later(hours=1)) == successor
 
 
 def test_without_names_any_agent_of_another_vendor_will_do(

@@ -135,6 +135,7 @@ def test_a_phase_that_fails_stops_the_plan_and_the_same_yes_holds_for_going_on(t
         assert replayed(texts.project.ledger, run).difference is None
 
 
+@pytest.mark.dear
 def test_a_phase_that_has_not_failed_is_not_tried_again(texts: Texts) -> None:
     play(texts.at, scenes(phase_2="wrong"))
     texts.run()
@@ -144,6 +145,7 @@ def test_a_phase_that_has_not_failed_is_not_tried_again(texts: Texts) -> None:
         texts.retry("3")
 
 
+@pytest.mark.dear
 def test_the_next_agent_is_told_why_the_phase_had_failed(texts: Texts) -> None:
     told = ("two/b.txt", "Attempt: 1", "why the attempt before this one was not taken")
     play(texts.at, ((("Role: developer", *told), writes("two/b.txt")), *scenes(phase_2="wrong")))
@@ -153,6 +155,7 @@ def test_the_next_agent_is_told_why_the_phase_had_failed(texts: Texts) -> None:
     assert [event.step for event in retried if isinstance(event, events.StepRetried)] == ["phase-2"]
 
 
+@pytest.mark.dear
 def test_one_phase_after_the_other_by_hand(texts: Texts) -> None:
     assert texts.run(only="one") == 0
     assert texts.statuses == ["done", "pending", "pending", "pending"]
@@ -166,6 +169,7 @@ def test_one_phase_after_the_other_by_hand(texts: Texts) -> None:
 # Left out
 
 
+@pytest.mark.dear
 def test_a_failed_phase_is_left_out_with_a_reason_and_the_others_go_on(texts: Texts) -> None:
     play(texts.at, scenes(phase_2="wrong"))
     texts.run()
@@ -190,6 +194,7 @@ def test_nothing_is_left_out_if_nothing_failed_and_none_is_named(texts: Texts) -
         phases.skip(texts.project, "1", "phase-3", actor="Ada", reason="x")
 
 
+@pytest.mark.dear
 def test_a_run_reports_what_was_left_out_before_it(texts: Texts) -> None:
     texts.run(only="one")
     phases.skip(texts.project, "1", "phase-2", actor="Ada", reason="x")
@@ -210,6 +215,7 @@ def test_a_file_that_a_crash_left_behind_the_ledger_is_written_when_the_skip_is_
     assert "**Status:** skipped" in texts.file.read_text()
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("keep_done", [True, False])
 def test_phases_that_are_made_anew_twice_with_nothing_between_are_made_once(
     texts: Texts, keep_done: bool
@@ -223,6 +229,7 @@ def test_phases_that_are_made_anew_twice_with_nothing_between_are_made_once(
     assert len(texts.recorded(events.PhasesGenerated)) == 3, "a phase had come further"
 
 
+@pytest.mark.dear
 def test_all_before_a_phase_is_left_out_to_come_to_it(texts: Texts) -> None:
     texts.run(only="one")
     view = phases.skip_to(texts.project, "1", "phase-3", actor="Ada", reason="the first is enough")
@@ -239,16 +246,17 @@ def test_a_plan_whose_phases_were_all_left_out_is_closed_by_an_override_alone(te
     with pytest.raises(RefusedByGate, match="cannot be closed as done: its evidence is skipped"):
         statuses.move(texts.project, "1", "close", actor="Ada", reason="done with it")
     assert texts.status == "DONE"
-    statuses.move(texts.project, "1", "close", actor="Ada", reason="done with it", override=True)
+    statuses.move(texts.project, "1", "close", actor="Ada", reason="x", override=True, without_landing=True)
     assert texts.status == "CLOSED"
     (moved,) = texts.recorded(events.PlanMoved)
     assert isinstance(moved, events.PlanMoved)
     assert moved.override
 
 
+@pytest.mark.dear
 def test_a_plan_with_evidence_is_closed_without_an_override(texts: Texts) -> None:
     texts.run()
-    statuses.move(texts.project, "1", "close", actor="Ada", reason="landed")
+    statuses.move(texts.project, "1", "close", actor="Ada", reason="enough", without_landing=True)
     (moved,) = texts.recorded(events.PlanMoved)
     assert isinstance(moved, events.PlanMoved)
     assert (moved.override, texts.status) == (False, "CLOSED")
@@ -274,6 +282,7 @@ def test_a_plan_edited_between_two_runs_is_blocked_with_the_remedy(texts: Texts)
         texts.run()
 
 
+@pytest.mark.dear
 def test_keep_done_keeps_what_says_the_same_up_to_what_was_edited(texts: Texts) -> None:
     play(texts.at, scenes(phase_3="wrong"))
     texts.run()
@@ -329,6 +338,7 @@ def test_without_keep_done_all_is_to_be_done_again_and_the_commits_stay(texts: T
     assert texts.landed() == ["plan-001 phase-1: Implement one/a.txt"]
 
 
+@pytest.mark.dear
 def test_phases_side_by_side_are_cut_anew_from_a_chain_and_keep_what_is_done(texts: Texts) -> None:
     texts.run(only="one")
     assert texts.run(parallel=True) == 0
@@ -337,6 +347,7 @@ def test_phases_side_by_side_are_cut_anew_from_a_chain_and_keep_what_is_done(tex
     assert len(texts.landed()) == 3
 
 
+@pytest.mark.dear
 def test_what_is_done_but_not_on_the_branch_any_more_is_done_again(texts: Texts) -> None:
     texts.run(only="one")
     base = git(texts.at.root, "rev-parse", "main").strip()
@@ -358,6 +369,7 @@ def test_phases_are_not_made_anew_while_a_run_is_at_the_plan(texts: Texts) -> No
 # The file
 
 
+@pytest.mark.dear
 def test_the_file_shows_what_the_ledger_has(texts: Texts) -> None:
     play(texts.at, scenes(phase_2="wrong"))
     texts.run()
@@ -377,6 +389,7 @@ def test_the_file_shows_what_the_ledger_has(texts: Texts) -> None:
     assert phases.view(texts.project, "1").edited == ()
 
 
+@pytest.mark.dear
 def test_a_file_that_somebody_edited_is_told_apart_put_aside_and_believed_by_nobody(texts: Texts) -> None:
     play(texts.at, scenes(phase_2="wrong"))
     texts.run()
@@ -393,6 +406,7 @@ def test_a_file_that_somebody_edited_is_told_apart_put_aside_and_believed_by_nob
     assert "**Status:** skipped" in texts.file.read_text()
 
 
+@pytest.mark.dear
 def test_a_file_that_is_gone_is_said_and_written_again(texts: Texts) -> None:
     texts.run(only="one")
     texts.file.unlink()
@@ -404,6 +418,7 @@ def test_a_file_that_is_gone_is_said_and_written_again(texts: Texts) -> None:
 # The audit and its fixes
 
 
+@pytest.mark.dear
 def test_what_the_audit_finds_is_mended_and_lands_when_it_passes(texts: Texts) -> None:
     play(
         texts.at,
@@ -422,6 +437,7 @@ def test_what_the_audit_finds_is_mended_and_lands_when_it_passes(texts: Texts) -
     assert replayed(texts.project.ledger, "run-002").difference is None
 
 
+@pytest.mark.dear
 def test_what_cannot_be_mended_lands_nothing_of_it_and_is_kept(texts: Texts) -> None:
     play(
         texts.at,
@@ -463,6 +479,7 @@ def test_a_status_line_that_a_crash_left_behind_the_end_of_a_run_is_written_when
     assert (texts.status, texts.in_file) == ("REVIEW", "REVIEW")
 
 
+@pytest.mark.dear
 def test_a_run_that_a_person_ended_needs_a_new_approval(texts: Texts) -> None:
     from planforge.app import runs
 
@@ -475,3 +492,81 @@ def test_a_run_that_a_person_ended_needs_a_new_approval(texts: Texts) -> None:
     texts.approve()
     assert texts.run() == 0
     assert len(texts.landed()) == 3
+
+
+def test_a_name_that_the_repository_has_a_file_of_is_a_phase_of_its_own_and_replays(texts: Texts) -> None:
+    (texts.at.root / "deploy").write_text("old\n")
+    git(texts.at.root, "add", "deploy")
+    git(texts.at.root, "commit", "-m", "A file without an extension")
+    items = "\n".join(f"- `{name}` — a text." for name in FILES)
+    texts.edit(items, "- `deploy` — say more.\n- `pytest` — runs as before.")
+    play(texts.at, ((("Role: developer", "deploy"), writes("deploy")), AUDIT))
+    texts.approve()
+    assert texts.run() == 0
+    assert texts.landed() == ["plan-001 phase-1: Implement deploy"]
+    assert replayed(texts.project.ledger, "run-002").difference is None
+    git(texts.at.root, "rm", "-q", "deploy")
+    git(texts.at.root, "commit", "-m", "It is gone")
+    assert [phase.files for phase in phases.view(texts.project, "1").phases] == [("deploy",), ("deploy",)]
+
+
+def does_nothing() -> tuple[Scene, ...]:
+    return ((("Role: developer",), says("It is all there.")), AUDIT)
+
+
+@pytest.mark.dear
+def test_phases_made_anew_are_done_by_the_evidence_on_what_has_landed_for_them(texts: Texts) -> None:
+    assert texts.run() == 0
+    landed = texts.landed()
+    before = [step.landed for step in plans.steps(texts.project, "plan-001")]
+    phases.generate(texts.project, "1")
+    texts.approve()
+    play(texts.at, does_nothing())
+    assert texts.run() == 0
+    assert texts.statuses == ["done"] * 4
+    assert texts.landed() == landed
+    assert [step.landed for step in plans.steps(texts.project, "plan-001")] == before
+    found = [event.found for event in texts.recorded(events.StepCompleted)[4:] if hasattr(event, "found")]
+    assert found == before
+    assert replayed(texts.project.ledger, "run-003").difference is None
+
+
+@pytest.mark.dear
+def test_a_phase_that_says_something_else_than_what_landed_is_not_done_by_changing_nothing(
+    texts: Texts,
+) -> None:
+    assert texts.run() == 0
+    texts.edit("- `two/b.txt` — a text.", "- `two/b.txt` — a longer text.")
+    phases.generate(texts.project, "1", keep_done=True)
+    texts.approve()
+    play(texts.at, does_nothing())
+    assert texts.run() == 1
+    assert texts.statuses == ["done", "failed", "pending", "pending"]
+    assert "changed nothing" in plans.steps(texts.project, "plan-001")[1].reason
+    play(
+        texts.at, ((("Role: developer", "two/b.txt"), writes("two/b.txt", text="longer\n")), *does_nothing())
+    )
+    assert texts.run() == 0
+    assert texts.statuses == ["done"] * 4  # the third was not kept, since it waits for the second
+    texts.edit("- `two/b.txt` — a longer text.", "- `two/b.txt` — a text.")
+    phases.generate(texts.project, "1", keep_done=True)
+    texts.approve()
+    play(texts.at, does_nothing())
+    assert texts.run() == 1, "what had landed first is not what is there"
+
+
+@pytest.mark.dear
+def test_a_phase_whose_work_a_person_took_back_on_the_branch_is_not_done_by_changing_nothing(
+    texts: Texts, tmp_path: Path
+) -> None:
+    assert texts.run() == 0
+    git(texts.at.root, "worktree", "add", "-q", str(tmp_path / "other"), "planforge/plan-001")
+    git(tmp_path / "other", "revert", "--no-edit", "HEAD")
+    git(texts.at.root, "worktree", "remove", str(tmp_path / "other"))
+    phases.generate(texts.project, "1")
+    texts.approve()
+    play(texts.at, does_nothing())
+    assert texts.run() == 1
+    assert texts.statuses == ["done", "done", "failed", "pending"]
+    assert "changed nothing" in plans.steps(texts.project, "plan-001")[2].reason
+    assert replayed(texts.project.ledger, "run-003").difference is None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from landings import Field
 from planforge.app import approvals, plan_evidence, work
 from planforge.app.project import Project
@@ -14,6 +16,7 @@ from texts import CLEAN, drive, forged, play, says, writes
 MINOR = '{"maxSeverity": "minor", "concerns": [{"title": "ask @bob about #3", "severity": "minor"}]}'
 
 
+@pytest.mark.dear
 def test_a_plan_is_shown_with_its_objective_its_trees_its_audits_and_its_approval(tmp_path: Path) -> None:
     at = forged(tmp_path)
     play(at, ((("Role: developer",), writes("one/a.txt")), (("Role: auditor",), says(MINOR))))
@@ -37,6 +40,7 @@ def test_a_plan_is_shown_with_its_objective_its_trees_its_audits_and_its_approva
     assert str(at.root) not in text
 
 
+@pytest.mark.dear
 def test_a_plan_that_was_edited_afterwards_is_shown_as_it_was_carried_out(tmp_path: Path) -> None:
     at = forged(tmp_path)
     play(at, ((("Role: developer",), writes("one/a.txt")), (("Role: auditor",), says(CLEAN))))
@@ -50,6 +54,7 @@ def test_a_plan_that_was_edited_afterwards_is_shown_as_it_was_carried_out(tmp_pa
     assert (page.objective, page.stale) == ("The project has a few texts more than before.", False)
 
 
+@pytest.mark.dear
 def test_what_was_carried_out_from_an_edited_file_that_is_gone_is_said_to_be_unknown(tmp_path: Path) -> None:
     at = forged(tmp_path)
     play(at, ((("Role: developer",), writes("one/a.txt")), (("Role: auditor",), says(CLEAN))))

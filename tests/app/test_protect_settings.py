@@ -54,21 +54,30 @@ def test_the_rules_take_the_section_as_it_is(tmp_path: Path) -> None:
         ('[protect]\nadd = ["/etc"]', "`protect.add`: '/etc' is an absolute path"),
         ('[protect]\nremove = ["../x"]', "`protect.remove`: '../x' leads out of the repository"),
         ('[protect]\nreplace = [""]', "`protect.replace`: '' is empty"),
-        ('[protect]\nad = ["x"]', "unknown field `ad`"),
+        ('[protect]\nad = ["x"]', "there is no setting `protect.ad`; did you mean `protect.add`?"),
         ("[protect.size]\nlines = 0", "`protect.size.lines` must be at least 1"),
         ("[protect.size]\nfactor = 0.5", "`protect.size.factor` must be at least 1"),
         ("[protect.size]\nrefuse = -1", "`protect.size.refuse` must be at least 0"),
-        ("[protect.secrets]\nallowed = []", "unknown field `allowed`"),
-        ('[[protect.secrets.allow]]\nfingerprint = "a"\nreason = "b"', "missing required field `until`"),
+        (
+            "[protect.secrets]\nallowed = []",
+            "there is no setting `protect.secrets.allowed`; did you mean `protect.secrets.allow`?",
+        ),
+        (
+            '[[protect.secrets.allow]]\nfingerprint = "a"\nreason = "b"',
+            "`protect.secrets.allow[0].until` is missing",
+        ),
         (
             '[[protect.secrets.allow]]\nfingerprint = "a"\nreason = " "\nuntil = 2027-01-31',
             "`protect.secrets.allow` needs a fingerprint and a reason",
         ),
-        ('[[protect.secrets.allow]]\nfingerprint = "a"\nreason = "b"\nuntil = "soon"', "Expected `date`"),
+        (
+            '[[protect.secrets.allow]]\nfingerprint = "a"\nreason = "b"\nuntil = "soon"',
+            "`protect.secrets.allow[0].until` must be a date",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "planforge.toml").write_text(text)
-    with pytest.raises(InvalidInput, match=r"`planforge\.toml` is not right") as refusal:
+    with pytest.raises(InvalidInput, match=r"`planforge\.toml`: ") as refusal:
         read(tmp_path)
     assert problem in refusal.value.message

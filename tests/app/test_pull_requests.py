@@ -52,7 +52,7 @@ def test_a_finished_plan_is_pushed_as_it_is_and_proposed_with_its_evidence(at: P
     (pull,) = at.told["pulls"]
     assert (pull["title"], pull["baseRefName"]) == ("Change plan-001", "main")
     assert pull["body"] == made.body
-    assert "1 of 1 tests passed" in made.body
+    assert "1 of 1 test passed" in made.body
     assert at.field.git.tree_of(made.commit) in made.body
     (event,) = at.field.recorded(PullRequestOpened)
     assert (event.plan, event.url, event.branch, event.commit, event.actor, event.base) == (

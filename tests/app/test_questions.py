@@ -136,7 +136,7 @@ def test_the_same_effect_asked_in_other_words_takes_the_place_of_what_was_asked(
     assert refusal.value.hint == "look at `planforge question show question-002`"
     with pytest.raises(StaleView, match="you looked at"):
         questions.answer(project, "2", "yes", actor="Ada", seen=stale)
-    assert not questions.has_answer(project, RUN)
+    assert not questions.answered(project, RUN)
 
 
 def test_a_question_without_costs_has_its_options_all_the_same(project: Project) -> None:
@@ -203,7 +203,7 @@ def test_an_answer_that_no_run_took_up_is_closed_with_its_run(project: Project) 
     asked(project)
     questions.answer(project, "1", "resume", actor="Ada")
     end(project)
-    assert not questions.has_answer(project, RUN)
+    assert not questions.answered(project, RUN)
     assert [row.status for row in questions.every(project).questions] == ["closed"]
 
 

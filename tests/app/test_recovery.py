@@ -249,7 +249,7 @@ def test_archived_work_is_removed_unlanded_only_with_an_age(project: Project) ->
     leave(run(project, "run-001"), "a", {"new.py": "new\n"})
     with pytest.raises(InvalidInput, match="say how old"):
         clean(project, archived=True)
-    with pytest.raises(InvalidInput, match="from 0 on"):
+    with pytest.raises(InvalidInput, match="from 0 to"):
         clean(project, older_than=-1)
     assert clean(project, archived=True, older_than=1).gone == ()
     assert [item.kind for item in clean(project, older_than=0).stays] == ["archive"]

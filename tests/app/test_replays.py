@@ -92,7 +92,12 @@ def test_another_decomposition_parts_at_the_start_and_stops_honestly(setting: st
 @pytest.mark.parametrize(
     ("name", "setting", "says"),
     [
-        (RETRIED, "run.speed=3", "`run.speed` cannot be set for a back-test; known are `forge.cap`"),
+        (RETRIED, "run.speed=3", "`run.speed` cannot be set for a back-test"),
+        (
+            RETRIED,
+            "run.attemps=3",
+            "`run.attemps` cannot be set for a back-test; did you mean `run.attempts`?",
+        ),
         (RETRIED, "nonsense", "`nonsense` cannot be set"),
         (RETRIED, "forge.cap=3", "`forge.cap` is no setting of a `plan_run`; it has `run.attempts`"),
         (REVISED, "run.attempts=3", "`run.attempts` is no setting of a `forge`; it has `forge.cap`"),

@@ -41,6 +41,7 @@ def another_version(place: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(place)}
 
 
+@pytest.mark.dear
 def test_a_run_that_another_version_cannot_take_up_has_a_way_on_that_keeps_what_landed(
     tmp_path: Path, running: list[subprocess.Popen[str]]
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_run_that_another_version_cannot_take_up_has_a_way_on_that_keeps_what_
     assert [event.step for event in plan.events(PatchApplied)] == ["phase-1", "phase-2"]
 
 
+@pytest.mark.dear
 def test_a_secret_in_a_request_is_not_stored(tmp_path: Path) -> None:
     root = workshop(tmp_path)
     request = f"{story.REQUEST}\nThe token is {SECRET}, and mine is hunter2-and-more."

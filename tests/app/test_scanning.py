@@ -124,6 +124,8 @@ def test_an_expired_waiver_waives_nothing_and_is_itself_told(tmp_path: Path) -> 
     [
         (WAIVER.format(rule="skip", path="a", reason=" ", expires=LATER), "has no reason"),
         (WAIVER.format(rule="no", path="a", reason="x", expires=LATER), "there is no rule `no`"),
+        (WAIVER.format(rule="skp", path="a", reason="x", expires=LATER), "did you mean `skip`"),
+        (WAIVER.format(rule="skp", path="a", reason="x", expires=LATER), r"`scan.waivers\[0\]`: there"),
         (WAIVER.format(rule="skip", path="/a", reason="x", expires=LATER), "is an absolute path"),
         (WAIVER.format(rule="skip", path="a", reason="x", expires="'soon'"), "expires"),
         ('[[scan.waivers]]\nrule = "skip"\npath = "a"\nexpires = 2030-01-01\n', "reason"),
@@ -228,6 +230,7 @@ def test_a_diff_needs_git_and_a_revision_that_is_there(tmp_path: Path) -> None:
         scanning.scan(root, diff="HEAD", staged=True)
 
 
+@pytest.mark.dear
 def test_processes_find_what_one_alone_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {f"tests/test_{number}.py": BAD + "# TODO: x\n" * number for number in range(30)})
     told: list[tuple[int, int]] = []

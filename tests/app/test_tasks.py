@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from planforge.app import facts, gates, pipelines, replays, runs, tasks
+from calls import caller
+from planforge.app import facts, gates, pipelines, proof_checks, proofs, replays, runs, tasks
 from planforge.app.overview import overview
 from planforge.app.project import Project
 from planforge.app.setup import initialise
@@ -134,12 +135,15 @@ def test_a_task_goes_through_the_default_pipeline_and_replays(shop: Shop) -> Non
         ("skill_missing", "developer")
     ]
     assert replays.replay(project, run).agrees
+    _, checked = proof_checks.checked(proofs.made(project, run))
+    assert checked.faults == ()
     rounds = [(each.stage, each.outcome, each.iteration) for each in events(project, StageEnded)]
     assert ("review-code", "revision", 1) in rounds
     assert ("review-code", "approved", 2) in rounds
     assert len(events(project, ApprovalUsed)) == 1
 
 
+@pytest.mark.dear
 def test_a_plan_that_is_edited_after_its_approval_lands_nothing(
     shop: Shop,
 ) -> None:
@@ -155,6 +159,7 @@ def test_a_plan_that_is_edited_after_its_approval_lands_nothing(
     assert project.git.ref("refs/heads/planforge/task-001") is None
 
 
+@pytest.mark.dear
 def test_a_task_that_is_stuck_goes_on_where_a_person_says(shop: Shop) -> None:
     project = shop(NEVER)
     ended = go(project, tasks.begin(project, "default", "Count lines"))
@@ -175,6 +180,73 @@ def test_a_task_that_is_stuck_goes_on_where_a_person_says(shop: Shop) -> None:
     assert replays.replay(project, run).agrees
 
 
+@pytest.mark.dear
+def test_a_plan_that_comes_back_as_it_was_is_a_persons_to_edit(shop: Shop) -> None:
+    project = shop((STORY[0], scene("Stage: review-plan", say=NO)))
+    ended = go(project, tasks.begin(project, "default", "Count lines"))
+    assert ended.exit_code == NeedsPerson.exit_code
+    assert ended.reason == "the planner changed nothing: edit `PLAN.md` yourself"
+    assert [each.stage for each in events(project, StageEnded)] == ["plan", "review-plan", "plan"]
+    (way,) = [each for each in tasks.view(project, "1").next if "with your edits" in each.does]
+    assert way.command == "planforge task resume task-001 --at review-plan"
+    plan = project.root / tasks.row(project, "1").path / "PLAN.md"
+    plan.write_text(f"{PLAN} An empty text has none.\n")
+    shop((scene("Stage: review-plan", "An empty text has none", say=YES), *STORY[2:]))
+    with pytest.raises(NeedsPerson):
+        go(project, tasks.resume(project, "1", at="review-plan", rounds=0, actor="Ada"))
+    assert tasks.row(project, "1").status == "review-approved"
+
+
+@pytest.mark.dear
+def test_a_change_with_a_short_report_goes_on_at_its_review_and_is_committed(shop: Shop) -> None:
+    project = shop((*STORY[:2], scene("Stage: implement", say="done", lines=GOOD), *STORY[5:]))
+    ended = go(project, tasks.begin(project, "default", "Count lines"))
+    assert "PROGRESS.md` has 5 bytes, fewer than 200" in ended.reason
+    (way,) = [each for each in tasks.view(project, "1").next if "with your edits" in each.does]
+    assert way.command == "planforge task resume task-001 --at review-code"
+    run = tasks.resume(project, "1", at="review-code", rounds=0, actor="Ada")
+    with pytest.raises(NeedsPerson):
+        go(project, run)
+    assert tasks.row(project, "1").status == "review-approved"
+    decided(project)
+    assert go(project, run).exit_code == 0
+    assert tasks.row(project, "1").status == "committed"
+    assert replays.replay(project, run).agrees
+
+
+SHORT = """
+[pipelines.short]
+requires = ["validate"]
+stages = [
+  {name = "implement", role = "developer", writes = ["code"]},
+  {name = "validate", role = "tester", verdict = "evidence", judges = ["code"]},
+  {name = "land", role = "collator", lands = true},
+]
+"""
+
+
+@pytest.mark.dear
+def test_what_a_task_has_committed_is_brought_in_by_the_command_that_is_named(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = shop((scene("Stage: implement", say=DONE, lines=GOOD),), SHORT)
+    call = caller(project.root, monkeypatch, capsys)
+    merge = "git merge --no-ff planforge/task-001"
+    assert f"next: {merge}" in call("pipeline", "run", "short", "Count lines").out
+    assert merge in call("task", "show", "1").out
+    assert merge in call("land").out
+    for more in ((), ("--dry-run",)):
+        said = call("land", "task-001", *more)
+        assert (said.code, "its work is on `planforge/task-001`" in said.err) == (2, True)
+        assert f"run `{merge}`" in said.err
+    git(project.root, *merge.split()[1:])
+    assert git(project.root, "show", "HEAD:lines.py") == GOOD.strip()
+    assert call("task", "show", "1", "--json").document["next"] == []
+    assert call("land").out == "nothing to land\n"
+    assert "`task-001` is committed: there is nothing to land" in call("land", "task-1").err
+
+
+@pytest.mark.dear
 def test_an_override_is_for_what_was_there_then(shop: Shop) -> None:
     project = shop(NEVER)
     go(project, tasks.begin(project, "default", "Count lines"))
@@ -188,6 +260,7 @@ def test_an_override_is_for_what_was_there_then(shop: Shop) -> None:
     assert go(project, run).exit_code == RefusedByGate.exit_code
 
 
+@pytest.mark.dear
 def test_a_person_who_says_no_sends_the_task_back(shop: Shop) -> None:
     project = shop()
     run = to_the_gate(project)
@@ -208,6 +281,7 @@ def _prompts(project: Project, run: str) -> list[str]:
     return [unpack(project.ledger, each.body).decode() for each in found if each.effect == "RunAgent"]
 
 
+@pytest.mark.dear
 def test_a_document_that_a_person_edits_while_it_is_written_is_left_as_it_is(shop: Shop) -> None:
     project = shop()
     to_the_gate(project)
@@ -220,6 +294,7 @@ def test_a_document_that_a_person_edits_while_it_is_written_is_left_as_it_is(sho
         tasks.write_document(project, "task-001", "../PLAN.md", "theirs", "")
 
 
+@pytest.mark.dear
 def test_a_cancelled_task_is_blocked_and_can_go_on_or_be_given_up(shop: Shop) -> None:
     project = shop()
     run = to_the_gate(project)
@@ -236,7 +311,7 @@ def test_a_cancelled_task_is_blocked_and_can_go_on_or_be_given_up(shop: Shop) ->
 def test_a_line_of_progress_for_everything_that_happened(shop: Shop) -> None:
     project = shop((scene("Stage: plan", say="a | b"),))
     go(project, tasks.begin(project, "default", "Count lines"))
-    lines = list(tasks.progress(project, "1"))
+    lines = [each.line for each in tasks.progress(project, "1")]
     assert all(line.count("|") == 4 for line in lines)
     assert lines[0].split("|")[1:4] == ["task-001:planner:plan:1", "planner", "start"]
     assert any("|error|" in line and "output-stub" in line for line in lines)
@@ -284,6 +359,7 @@ stages = [{name = "plan", role = "planner", writes = ["plan"], document = "PLAN.
 # Facts
 
 
+@pytest.mark.dear
 def test_a_gate_is_held_against_what_is_there_now(shop: Shop) -> None:
     project = shop()
     to_the_gate(project)
@@ -301,6 +377,44 @@ def test_a_gate_is_held_against_what_is_there_now(shop: Shop) -> None:
     plan.symlink_to("/etc/passwd")
     found = facts.check(project, "plan", "1", outputs=True)
     assert (found.exit_code, found.result.reason_code) == (1, "tool-error")
+
+
+HELD = {
+    "artifact {engineering}/README.md": "",
+    "artifact {engineering}/tasks/none.md": "`docs/tasks/none.md` is not there",
+    "artifact {task}/NOTES.md": "`docs/tasks/task-001-count-lines/NOTES.md` is not there",
+    "artifact {plan}.md": "`{plan}.md` needs `{plan}`, which there is none of here",
+    "artifact {sprint}/x.md": "`{sprint}/x.md` needs `{sprint}`, which there is none of here",
+    "artifact {bug}/x.md": "`{bug}/x.md` needs `{bug}`, which there is none of here",
+    "artifact {engineering}/link.md": "the facts cannot be read: ",
+    "require task.title == Count lines": "",
+    "require task.mood == good": "there is no field `task.mood`",
+}
+"""Gates, and what closes each."""
+
+
+def test_a_gate_that_is_checked_says_what_the_run_says(shop: Shop) -> None:
+    lines = [
+        f'  {{name = "s{n}", role = "planner", writes = ["w{n}"], gate = "{gate}"}},'
+        for n, gate in enumerate(HELD)
+    ]
+    own = "\n".join(["", "[pipelines.own]", "stages = [", *lines, "]", ""])
+    project = shop((scene("Stage: ", say=PLAN),), own)
+    (project.root / "docs").mkdir()
+    (project.root / "docs" / "README.md").write_text("here\n")
+    (project.root / "docs" / "link.md").symlink_to("/etc/passwd")
+    run = tasks.begin(project, "own", "Count lines")
+    for number, (gate, wanted) in enumerate(HELD.items()):
+        reason = go(project, run).reason
+        checked = facts.check(project, f"s{number}", "1").result
+        if wanted:
+            assert wanted in checked.detail, gate
+            assert f"{checked.reason_code}: {checked.detail}" in reason, gate
+        else:
+            assert checked.ok, gate
+            assert f"s{number}" in {each.stage for each in tasks.stages(project, "task-001") if each.document}
+        if number + 1 < len(HELD):
+            run = tasks.resume(project, "1", at=f"s{number + 1}", rounds=0, actor="Ada")
 
 
 SENSELESS: tuple[tuple[str, str, dict[str, str]], ...] = (

@@ -420,6 +420,7 @@ def test_one_person_who_approves_twice_at_once_has_approved_once(
     assert len(plan.events(PlanApproved)) == 2  # the one that the edit voided, and this
 
 
+@pytest.mark.dear
 def test_of_two_runs_that_start_at_once_one_has_the_yes(
     plan: Rehearsal, tmp_path: Path, running: list[subprocess.Popen[str]]
 ) -> None:
@@ -540,7 +541,7 @@ def test_an_answer_that_was_given_before_the_cancelling_opens_nothing_after_it(p
     questions.answer(project, question.name, "go on", actor="Ada")
     runs.cancel(project, RUN, reason="not now", actor="Ada")
     assert gates.take(project, OTHER, GATE, gate.content, "run-008") is None
-    assert not questions.has_answer(project, RUN)
+    assert not questions.answered(project, RUN)
     assert recorded(project, ApprovalUsed) == []
 
 

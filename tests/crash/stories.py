@@ -236,7 +236,7 @@ IN_PARTS = Story(
         Act(("plan", "skip-to", "1", "phase-4", "--reason", "nor is this")),
         Act(("plan", "phases", "1", "--regenerate", "--keep-done")),
         Act(("plan", "run", "1")),
-        Act(("plan", "close", "1", "--reason", "it was enough")),
+        Act(("plan", "close", "1", "--unlanded", "--reason", "it was enough")),
     ),
 )
 

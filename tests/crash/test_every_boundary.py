@@ -32,11 +32,13 @@ def sample(stage: Stage) -> list[Cut]:
     return [*short, *others[5 :: len(others) // SPREAD]]
 
 
+@pytest.mark.dear
 def test_a_story_that_is_cut_anywhere_and_taken_up_ends_as_if_it_was_not(stage: Stage) -> None:
     found = {str(cut): differing for cut in sample(stage) if (differing := stage.cut(cut))}
     assert not found
 
 
+@pytest.mark.dear
 def test_the_boundaries_are_those_of_the_ledger(stage: Stage) -> None:
     stage.restore(LAND)
     before = len(stage.events())

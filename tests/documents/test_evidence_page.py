@@ -47,7 +47,8 @@ def test_a_page_says_what_was_measured_by_which_command_on_which_tree() -> None:
     step = StepEvidence(
         step="phase-1", title="Do it", kind="implement", status="done", commit="c" * 40, evidence=EVIDENCE
     )
-    text = markdown(page(steps=(step,), runs=("run-001", "run-002"), branch="planforge/plan-017"))
+    text = markdown(page(steps=(step,), runs=("run-001", "run-002"), reason="all is done"))
+    assert "`plan-017` is DONE: all is done.\n" in text
     assert "| `phase-1` | Do it | `cccccccccccc` | 3 of 3 tests passed |  |" in text
     assert f"- `phase-1`: tree `{'7' * 40}`, bubblewrap" in text
     assert "  - pass, 3 tests: 3 passed, 0 failed, 0 skipped, `pytest -q 'a b'`" in text

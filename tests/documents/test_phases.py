@@ -90,7 +90,7 @@ def test_what_looks_like_a_file_is_one(token: str, path: str) -> None:
 @pytest.mark.parametrize(
     "token",
     [
-        *["WEBHOOK_LIMIT", "WebhookHandler", "webhook", "Dockerfile", "'src/a.ts'", '"a.ts"'],
+        *["WEBHOOK_LIMIT", "WebhookHandler", "webhook", "dockerfiles", "'src/a.ts'", '"a.ts"'],
         *["config.limit", "Foo.Bar", "process.env", "app.run()", "src/a()", "v1.2", "e.g.", ""],
         *[
             "src/",

@@ -129,6 +129,17 @@ STORY: tuple[tuple[str, Event], ...] = (
     ),
     (
         "run-001",
+        events.FilesChosen(
+            plan="plan-001",
+            role="drafter",
+            terms=("limit",),
+            offered=("src/gateway/limit.py", "README.md"),
+            chosen=("src/gateway/limit.py",),
+            agent="claude-acp",
+        ),
+    ),
+    (
+        "run-001",
         events.TierEscalated(
             plan="plan-001",
             step="s1",

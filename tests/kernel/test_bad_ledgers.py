@@ -335,7 +335,7 @@ def test_a_full_disk_stops_a_command_with_a_line_and_costs_nothing(project: Path
     code, shown, rebuilt, verified = done.stdout.splitlines()
     assert code == "exit 1"
     assert int(shown) >= 42
-    assert rebuilt.startswith("folded anew: 42 events")
+    assert rebuilt.startswith("rebuilt: 42 events")
     assert verified == "intact: 42 events, 0 objects"
 
 

@@ -163,7 +163,7 @@ def test_a_refusal_names_the_scope_the_kind_and_all_the_numbers(ledger: Ledger) 
     spend(ledger, "call-2", Amounts(money=750_000))
     with pytest.raises(BudgetGone) as refused:
         reserve(ledger, "call-3", [ROLE], Amounts(money=600_000))
-    words = "`role:auditor`: of 2.50 money 0.75 spent, 1.250001 put aside, 0.60 asked for"
+    words = "`role:auditor`: of $2.50 money $0.75 spent, $1.25 put aside, $0.60 asked for"
     assert refused.value.message == words
     assert refused.value.hint == "allow `role:auditor` more money, or reconcile what is put aside"
 

@@ -26,6 +26,8 @@ from planforge.kernel.events import Recorded
 from planforge.kernel.ledger import Ledger
 from repositories import commit, empty_repository, git
 
+pytestmark = pytest.mark.dear
+
 MEMBERS = 8
 SECONDS = float(os.environ.get("PLANFORGE_CROWD_SECONDS", "4"))
 

@@ -98,6 +98,7 @@ def test_what_cannot_be_a_plan_is_refused_and_says_why(
     assert ledger.head() == 0
 
 
+@pytest.mark.dear
 def test_a_chain_of_100000_steps_is_no_trouble_and_neither_is_a_cycle_as_long() -> None:
     chain = [step("s0"), *(step(f"s{n}", f"s{n - 1}") for n in range(1, 100_000))]
     graph.check_steps(chain)
@@ -418,6 +419,7 @@ def _compete(place: str, name: str, barrier: Any, wins: Any) -> None:
     ledger.close()
 
 
+@pytest.mark.dear
 def test_of_several_processes_that_start_a_step_at_once_exactly_one_does(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path)
     graph.create_plan(ledger, "goal", steps=[step(f"s{number}") for number in range(20)])
@@ -623,6 +625,7 @@ def wild_event(draw: st.DrawFn) -> Event:
     return kind(**({name: getattr(event, name) for name in kind.__struct_fields__} | given))
 
 
+@pytest.mark.dear
 @many
 @given(
     history=st.lists(st.tuples(st.sampled_from(["run-001", "plan-001"]), wild_event()), max_size=25),

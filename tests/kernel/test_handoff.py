@@ -398,6 +398,7 @@ def test_an_estimate_is_marked_as_such(kernel: Kernel) -> None:
     assert (event.used, event.threshold, event.estimated) == (1, 1, True)
 
 
+@pytest.mark.dear
 def test_a_handoff_whose_writer_is_killed_is_whole_or_not_there(tmp_path: Path) -> None:
     chance = random.Random(7)
     found: Counter[bool] = Counter()

@@ -27,6 +27,7 @@ from planforge.kernel.ledger.storage import FORMAT, GUARDS, PAGE_BYTES
 from planforge.kernel.ledger.stored import REVISED
 from planforge.kernel.ledger.upcasts import UPCASTS
 from planforge.kernel.ledger.writing import ANCHORED
+from tries import tries
 
 
 class TestLedgerInSqlite(LedgerContract):
@@ -45,7 +46,7 @@ def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
 
 
 @given(event=st.one_of([any_event(kind) for kind in EVENTS.values()]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(600), deadline=None)
 def test_any_event_comes_back_as_it_went_in(tmp_path_factory: pytest.TempPathFactory, event: Event) -> None:
     ledger = Ledger.create(tmp_path_factory.mktemp("ledger"))
     appended = ledger.append("a", [event], expected=0)
@@ -140,6 +141,12 @@ SPOILT: list[tuple[Callable[[Path], None], str]] = [
     (missing, "there is no ledger at"),
     (a_folder, "cannot open the ledger"),
 ]
+
+
+def test_a_path_that_is_too_long_for_sqlite_is_said_so(tmp_path: Path) -> None:
+    place = tmp_path / "/".join(["d" * 100] * 6)
+    with pytest.raises(LedgerUnreadable, match=r"its path has \d+ bytes, and SQLite"):
+        Ledger.create(place)
 
 
 @pytest.mark.parametrize(("spoil", "problem"), SPOILT, ids=[spoil.__name__ for spoil, _ in SPOILT])
@@ -619,6 +626,7 @@ def test_a_full_disk_is_reported_and_costs_nothing_that_was_acknowledged(tmp_pat
 # Several processes
 
 
+@pytest.mark.dear
 def test_processes_that_create_a_ledger_at_once_create_one(tmp_path: Path) -> None:
     for directory in (tmp_path / "a", tmp_path / "b", tmp_path / "c"):
         with ExitStack() as stack:
@@ -647,6 +655,7 @@ def test_of_two_processes_exactly_one_wins_each_version(tmp_path: Path) -> None:
     ledger.close()
 
 
+@pytest.mark.dear
 def test_no_acknowledged_event_is_lost_to_kill_9(tmp_path: Path) -> None:
     acknowledged: list[int] = []
     Ledger.create(tmp_path).append("run-001", [started("run-001")], expected=0)

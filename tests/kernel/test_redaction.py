@@ -247,6 +247,7 @@ def test_ordinary_output_stays(text: str) -> None:
     assert redactor.redact_value({"a": [text]}) == {"a": [text]}
 
 
+@pytest.mark.dear
 def test_the_files_of_this_repository_stay() -> None:
     files = [path for top in ("src", "tests", "docs") for path in sorted((ROOT / top).rglob("*.*"))]
     contents = {path: path.read_bytes() for path in files if path.suffix in (".py", ".md", ".json", ".toml")}
@@ -363,6 +364,7 @@ def test_one_endless_word_takes_no_more_than_its_share_of_time(start: str) -> No
 # A whole run
 
 
+@pytest.mark.dear
 def test_what_agents_say_and_checks_print_in_a_whole_run_leaves_no_secret_in_the_ledger(
     tmp_path: Path,
 ) -> None:

@@ -158,6 +158,7 @@ class _Watched:
         return sorted(self.began) == sorted(self.ended) == sorted(self._case.names)
 
 
+@pytest.mark.dear
 @settings(max_examples=tries(200), deadline=None)
 @given(case=cases())
 def test_each_begins_when_it_may_and_all_end_driven_replayed_and_told(case: _Case) -> None:
@@ -185,6 +186,7 @@ def test_each_begins_when_it_may_and_all_end_driven_replayed_and_told(case: _Cas
 NOT_YET = "the recording does not say so yet"
 
 
+@pytest.mark.dear
 @settings(max_examples=tries(120), deadline=None)
 @given(case=cases(), stop_at=st.integers(1, 16))
 def test_a_run_that_was_stopped_anywhere_goes_on_and_comes_to_the_same(case: _Case, stop_at: int) -> None:

@@ -48,7 +48,7 @@ def test_more_files_than_a_small_change_has_are_named() -> None:
     request = "Use tabs in a.py, src/b.py, src/c.ts and d.md"
     assert small.named_files(request) == ("a.py", "src/b.py", "src/c.ts", "d.md")
     (reason,) = small.before(request, LIMITS)
-    assert reason == "it names 4 files (`a.py`, `src/b.py`, `src/c.ts`, `d.md`); 3 are small"
+    assert reason == "it names 4 files (`a.py`, `src/b.py`, `src/c.ts`, `d.md`); small is at most 3"
     assert small.before(request, Limits(max_files=4)) == ()
 
 
@@ -70,13 +70,13 @@ def test_separate_wishes_are_counted(request_: str, count: int) -> None:
 
 def test_a_long_request_is_not_small() -> None:
     assert small.before("word " * 150, LIMITS) == ()
-    assert small.before("word " * 151, LIMITS) == ("it takes 151 words to ask for it; 150 are small",)
+    assert small.before("word " * 151, LIMITS) == ("it takes 151 words to ask for it; small is at most 150",)
 
 
 def test_a_change_is_held_to_its_files_and_its_lines() -> None:
     assert small.after(("a", "b", "c"), 120, LIMITS) == ()
     assert small.after(("d", "b", "c", "a"), 121, LIMITS) == (
-        "it changes 4 files (`a`, `b`, `c`, `d`); 3 are small",
-        "it changes 121 lines; 120 are small",
+        "it changes 4 files (`a`, `b`, `c`, `d`); small is at most 3",
+        "it changes 121 lines; small is at most 120",
     )
     assert "`f04` and 5 more" in small.after([f"f{n:02}" for n in range(10)], 1, LIMITS)[0]

@@ -153,9 +153,9 @@ def test_what_a_prompt_holds_can_be_used(tmp_path: Path, speaker: type[Speaker])
 def test_a_prompt_that_no_scene_fits_is_refused(tmp_path: Path, speaker: type[Speaker]) -> None:
     with ModelServer(play({"say": "x"}, when="other")) as server:
         program = speaker(server.url, tmp_path)
-        refused = refusal(program.endpoint, asked(program, "go\non"))
+        refused = refusal(program.endpoint, asked(program, "go\non\n\nand on"))
         assert refused.code == 400
-        assert "no scene of `test` fits the prompt `go`" in refused.read().decode()
+        assert "no scene of `test` fits the prompt `go, on`" in refused.read().decode()
         assert [(request.scene, request.status) for request in server.requests] == [(None, 400)]
 
 
@@ -533,7 +533,7 @@ def test_it_ends_promptly_while_a_client_hangs(tmp_path: Path, action: Json) -> 
         server.wait()
         idle = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])))
         begun = time.monotonic()
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < PATIENCE / 2
     hanging.join(PATIENCE)
     idle.close()
     assert len(failures) == 1

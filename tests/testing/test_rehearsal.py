@@ -209,11 +209,9 @@ def test_the_first_scene_that_holds_all_its_texts_is_played(script: Callable[...
         assert listener.said == said
 
 
-def test_a_prompt_without_a_scene_is_refused_by_its_first_line(
-    script: Callable[..., Path], room: Path
-) -> None:
-    with pytest.raises(acp.RequestError, match="no scene of `test` fits the prompt `Fix the bug`"):
-        converse(script(scene(when="alpha")), room, Listener(), "Fix the bug\nplease")
+def test_a_prompt_without_a_scene_is_refused_by_its_head(script: Callable[..., Path], room: Path) -> None:
+    with pytest.raises(acp.RequestError, match="no scene of `test` fits the prompt `Fix the bug, please`"):
+        converse(script(scene(when="alpha")), room, Listener(), "Fix the bug\nplease\n\nSoon.")
 
 
 def test_placeholders_are_filled_from_the_prompt(script: Callable[..., Path], room: Path) -> None:
@@ -439,12 +437,15 @@ def refusal_of(*arguments: str, room: Path, **variables: str) -> str:
 
 
 def test_without_a_script_it_says_how_to_give_one(room: Path) -> None:
-    assert refusal_of(room=room) == "no script: give its path, or set `PLANFORGE_REHEARSAL_SCRIPT`"
+    assert refusal_of(room=room) == (
+        "no script: give its path, or set `PLANFORGE_REHEARSAL_SCRIPT` in `env` of the agent's profile"
+    )
 
 
 def test_a_missing_script_is_named(room: Path) -> None:
     assert refusal_of("/no/such.json", room=room) == (
-        "cannot read the script `/no/such.json`: No such file or directory"
+        "cannot read the script `/no/such.json`: No such file or directory; "
+        "if it is there, a sandbox hides it: name it in `reads` of the agent's profile"
     )
 
 

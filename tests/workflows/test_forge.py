@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from driven import Driven, driven
 from planforge.documents.plan import PlanId, content_hash, render_new, with_audit_round
@@ -48,6 +49,30 @@ def test_a_forge_that_never_comes_clean_stops_at_its_cap_and_says_so() -> None:
     assert "CAP_REACHED" in result.reason
     assert "VERDICT: CAP_REACHED" in world.text
     assert roles(world).count("reviser") == 2
+
+
+REFORMATTED = PLAN.replace("\n\n", "\n\n\n").replace(". ", ".  ") + "  \n"
+BACK = "the reviser went back to version 1, which was judged before"
+OTHER = PLAN.replace("flood", "drown")
+
+
+@pytest.mark.parametrize(
+    ("revisions", "reason", "rounds"),
+    [
+        ([PLAN], "the reviser changed nothing: edit the plan yourself", 1),
+        ([REFORMATTED], "the reviser changed nothing: edit the plan yourself", 1),
+        ([OTHER, PLAN], f"{BACK}: edit the plan yourself", 2),
+        ([OTHER, OTHER], "the reviser changed nothing: edit the plan yourself", 2),
+    ],
+)
+def test_a_revision_that_changes_nothing_is_not_audited_again(
+    revisions: list[str], reason: str, rounds: int
+) -> None:
+    world = World(drafter=[PLAN], auditor=[BLOCKING], reviser=revisions)
+    flow = driven(forge(msgspec.structs.replace(request(), revised=True)), world)
+    assert (flow.result.clean, flow.result.reason, flow.result.rounds) == (False, reason, rounds)
+    assert roles(world).count("auditor") == rounds
+    assert any(isinstance(effect, MarkPlan) and effect.status == "REVIEW" for effect in flow.effects)
 
 
 def test_an_audit_that_cannot_be_read_goes_to_a_person_and_never_counts_as_clean() -> None:

@@ -307,6 +307,15 @@ def test_the_same_failure_after_a_fix_that_changed_the_same_files_ends_the_loop(
     assert "the same failure 2 times in a row" in flow.result.reason
 
 
+def test_a_fix_that_goes_back_to_what_was_audited_before_is_not_audited_again() -> None:
+    undone = world(BLOCKING, OTHER, BLOCKING)
+    undone.changed["phase-3"] = ("gateway/clock.py",)
+    undone.trees["commit-5"] = "tree of commit-3"
+    flow = run(undone, parallel=False, fixes=5)
+    assert audits(flow) == [(1, "continue"), (2, "continue"), (3, "continue")]
+    assert "the developer went back to version 1, which was judged before" in flow.result.reason
+
+
 def test_a_fix_that_is_refused_uses_up_a_fix_and_the_next_knows_why() -> None:
     refused = world(BLOCKING, CLEAN)
     refused.changed["phase-3"] = ("gateway/clock.py",)

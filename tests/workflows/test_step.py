@@ -52,6 +52,7 @@ def step(
     leased: bool = True,
     handoffs: int = 2,
     inspected: bool = True,
+    landed: str = "",
 ) -> Driven[StepResult]:
     request = StepRequest(
         plan="plan-007",
@@ -70,6 +71,7 @@ def step(
         ),
         base="base",
         attempts=attempts,
+        landed=landed,
         leased=leased,
         handoffs=handoffs,
         inspected=inspected,
@@ -138,6 +140,22 @@ def test_an_agent_that_changes_nothing_is_not_done() -> None:
     flow = step(world, attempts=1)
     assert rejections(flow) == ["the agent changed nothing"]
     assert not any(isinstance(effect, RunCheck) for effect in flow.effects)
+
+
+def test_where_the_same_step_had_landed_the_evidence_on_what_is_there_decides_and_not_the_agent() -> None:
+    world = World(developer=["nothing to do"])
+    world.changed = {"phase-1": ()}
+    world.outcomes = [Outcome.FAIL, Outcome.CANNOT_TELL]
+    flow = step(world, attempts=3, landed="commit-0")
+    assert rejections(flow) == [
+        "the agent changed nothing, and the tests failed (as told: fail: test_one)",
+        "the agent changed nothing, and the tests could not tell (as told: cannot_tell)",
+    ]
+    completed = flow.notes[-1]
+    assert isinstance(completed, StepCompleted)
+    assert completed.found == "commit-0"
+    assert flow.result.done
+    assert not any(isinstance(effect, Land) for effect in flow.effects)
 
 
 def test_a_file_that_the_step_does_not_name_refuses_the_attempt() -> None:

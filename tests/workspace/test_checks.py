@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -63,10 +64,10 @@ def leaving(report: str | bytes, code: int = 0) -> tuple[str, ...]:
             "1 of 2 tests passed, 1 skipped",
             marks=counts_skipped,
         ),
-        ("    @unittest.expectedFailure\n    def test_a(self): self.fail()\n", PASS, "1 of 1 tests passed"),
-        ("    def test_a(self): self.fail('no')\n", FAIL, "1 of 1 tests failed"),
-        ("    def test_a(self): import nothing_like_it\n", FAIL, "1 of 1 tests failed"),
-        ("    @unittest.expectedFailure\n    def test_a(self): pass\n", FAIL, "1 of 1 tests failed"),
+        ("    @unittest.expectedFailure\n    def test_a(self): self.fail()\n", PASS, "1 of 1 test passed"),
+        ("    def test_a(self): self.fail('no')\n", FAIL, "1 of 1 test failed"),
+        ("    def test_a(self): import nothing_like_it\n", FAIL, "1 of 1 test failed"),
+        ("    @unittest.expectedFailure\n    def test_a(self): pass\n", FAIL, "1 of 1 test failed"),
         ("    @unittest.skip('')\n    def test_a(self): pass\n", CANNOT_TELL, "no test ran"),
         ("    pass\n", CANNOT_TELL, "no test ran"),
         (
@@ -104,12 +105,13 @@ def test_unittest_projects(checkout: Path, body: str, outcome: Outcome, reason: 
     assert evidence.reason.endswith(reason)
 
 
+@pytest.mark.dear(but="def test_a(): *")
 @pytest.mark.parametrize(
     ("source", "outcome", "reason"),
     [
-        ("def test_a(): pass\n", PASS, "1 of 1 tests passed"),
-        ("def test_a(): assert False\n", FAIL, "1 of 1 tests failed"),
-        ("import nothing_like_it\n", FAIL, "1 of 1 tests failed"),
+        ("def test_a(): pass\n", PASS, "1 of 1 test passed"),
+        ("def test_a(): assert False\n", FAIL, "1 of 1 test failed"),
+        ("import nothing_like_it\n", FAIL, "1 of 1 test failed"),
         ("import pytest\n@pytest.mark.skip\ndef test_a(): pass\n", CANNOT_TELL, "no test ran"),
         ("import pytest\n@pytest.mark.xfail\ndef test_a(): assert False\n", CANNOT_TELL, "no test ran"),
         ("x = 1\n", CANNOT_TELL, "no test ran"),
@@ -178,7 +180,7 @@ def test_without_a_check_nobody_can_tell(checkout: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "outcome", "reason"),
     [
-        (leaving(GOOD_REPORT), PASS, "1 of 1 tests passed"),
+        (leaving(GOOD_REPORT), PASS, "1 of 1 test passed"),
         (leaving(BAD_REPORT), FAIL, "1 of 2 tests failed"),
         (leaving(GOOD_REPORT, code=1), FAIL, "it ended with 1 although no test failed"),
         (leaving("<testsuite/>"), CANNOT_TELL, "no test ran"),
@@ -269,7 +271,7 @@ def test_what_a_check_printed_is_kept_without_its_secrets_and_counted_with_them(
     monkeypatch.setenv("DOOR_TOKEN", secret)
     write(checkout, {"test_it.py": HEAD + f"    def test_a(self): print('{secret} \\xff')\n"})
     evidence = observe(Check(command=UNITTEST, report=Report.UNITTEST), checkout)
-    assert (evidence.outcome, evidence.reason) == (PASS, "1 of 1 tests passed")
+    assert (evidence.outcome, evidence.reason) == (PASS, "1 of 1 test passed")
     assert b"[redacted:DOOR_TOKEN]" in printed(evidence, checkout)
     stored = [path.read_bytes() for path in (checkout.parent / "objects").rglob("*") if path.is_file()]
     assert not any(secret.encode() in content for content in stored)
@@ -304,7 +306,7 @@ def test_checks_run_in_their_order_whatever_order_they_are_given_in(checkout: Pa
     evidence = gather(checkout, named, watch=lambda name, part: told.append((name, part is not None)))
     assert [part.name for part in evidence.parts] == ["build", "types", "lint", "tests", "own"]
     assert told[:4] == [("build", False), ("build", True), ("types", False), ("types", True)]
-    assert (evidence.outcome, evidence.reason) == (PASS, "1 of 1 tests passed")
+    assert (evidence.outcome, evidence.reason) == (PASS, "1 of 1 test passed")
     assert (evidence.check, evidence.command, evidence.exit_code) == ("tests", GOOD.command, 0)
     assert evidence.sandbox
 
@@ -408,6 +410,7 @@ def test_coverage_is_read_where_the_check_says_that_it_lies(checkout: Path) -> N
     assert evidence.parts[0].coverage == Coverage(covered=1, total=1)
 
 
+@pytest.mark.dear
 def test_pytests_warnings_are_counted_and_its_own_line_must_agree_with_its_report(checkout: Path) -> None:
     write(checkout, {"test_it.py": "import warnings\ndef test_a(): warnings.warn('x')\n"})
     evidence = gather(checkout, {"tests": Check(command=PYTEST, report=Report.JUNIT)})
@@ -420,7 +423,11 @@ def test_pytests_warnings_are_counted_and_its_own_line_must_agree_with_its_repor
 
 def test_make_is_read_by_the_summary_of_what_it_runs(checkout: Path) -> None:
     write(
-        checkout, {"Makefile": f"test:\n\t{sys.executable} -m unittest\n", "test_it.py": HEAD + "    pass\n"}
+        checkout,
+        {
+            "Makefile": f"test:\n\t{shlex.quote(sys.executable)} -m unittest\n",
+            "test_it.py": HEAD + "    pass\n",
+        },
     )
     check = Check(command=("make", "test"))
     empty = gather(checkout, {"tests": check})
@@ -435,7 +442,7 @@ def test_make_is_read_by_the_summary_of_what_it_runs(checkout: Path) -> None:
     [
         ("no-such-tool --all", "`no-such-tool` was not found"),
         ("exec no-such-tool", "`no-such-tool` was not found"),
-        (f"{sys.executable} -m no_such_module", "`no_such_module` is not installed"),
+        (f"{shlex.quote(sys.executable)} -m no_such_module", "`no_such_module` is not installed"),
         ("kill -9 $$$$", "the runner crashed (Killed)"),
         ("sh -c 'kill -SEGV $$$$'; exit 139", "the runner was killed by signal 11"),
         ("echo 'bind: Address already in use'; exit 1", "a port is in use"),

@@ -78,7 +78,7 @@ ODDITIES: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "symlinks": (configure(("core.symlinks", "false")), "warn", "links are written as files"),
     "line-ends": (configure(("core.autocrlf", "input")), "ok", "`core.autocrlf` is `input`"),
     "detached": (lambda place: git(place, "checkout", "--quiet", "--detach"), "ok", "HEAD is detached"),
-    "replaced": (replace, "warn", "1 objects are replaced"),
+    "replaced": (replace, "warn", "replacements for 1 object"),
     "grafts": (lambda place: write(place / ".git/info", {"grafts": "x\n"}), "warn", "other parents"),
     "borrowed": (
         lambda place: write(place / ".git/objects/info", {"alternates": "# x\n/nowhere\n"}),

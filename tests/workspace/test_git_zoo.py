@@ -243,6 +243,7 @@ def test_a_filter_that_the_change_itself_brings_counts_and_links_and_removals_do
 # Size
 
 
+@pytest.mark.dear
 def test_two_thousand_files(tmp_path: Path) -> None:
     files: Files = {f"{number % 40}/{number}.py": f"{number}\n" for number in range(2000)}
     place = repository(tmp_path / "place", files)

@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -530,3 +531,70 @@ def test_where_a_worktree_began_is_kept_although_nobody_changed_anything(
     wipe(place)
     assert archived(place) == {}
     assert head in git(place, "rev-list", "--all").split()
+
+
+# Paths that are longer than the system takes
+
+
+DEEPEST = pytest.param(["d"] * 2100, marks=pytest.mark.dear)
+
+
+@pytest.fixture
+def shallow(place: Path) -> Iterator[None]:
+    """Leave nothing behind that is too deep for the runner of the tests to remove."""
+    yield
+    subprocess.run(["rm", "-rf", str(place)], check=True)
+
+
+def deepen(directory: Path, names: list[str]) -> None:
+    """Make directories inside one another and a file in the last one; no path is longer than a name."""
+    here = os.open(directory, os.O_RDONLY)
+    for name in names:
+        os.mkdir(name, dir_fd=here)
+        inner = os.open(name, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(os.open("deep.txt", os.O_WRONLY | os.O_CREAT, dir_fd=here))
+    os.close(here)
+
+
+def kept_deep(place: Path) -> bool:
+    """Whether the file is in quarantine; `find` goes to any depth."""
+    found = subprocess.run(
+        ["find", str(place / ".planforge" / "quarantine"), "-name", "deep.txt", "-printf", "found"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return found.stdout == "found"
+
+
+@pytest.mark.usefixtures("shallow")
+@pytest.mark.parametrize(
+    "names", [["d" * 100] * 60, ["d" * 255] * 15 + ["e" * 250], ["d" * 255] * 15 + ["e" * 200], DEEPEST]
+)
+def test_what_lies_too_deep_for_git_is_kept_and_the_worktree_goes(
+    place: Path, worktrees: Worktrees, path: Path, names: list[str]
+) -> None:
+    write(path, {"app.py": "two\n"})
+    deepen(path, names)
+    with pytest.raises(GitFailed, match=r"git cannot read everything|more than can be looked at") as refused:
+        worktrees.tree("a")
+    assert len(refused.value.message) < 500
+    worktrees.close("a")
+    assert not path.exists()
+    assert content(place, archived(place)["a.left"], "app.py") == "two"
+    assert kept_deep(place)
+    assert "git cannot take it in" in worktrees.not_kept[0]
+
+
+@pytest.mark.dear
+@pytest.mark.usefixtures("shallow")
+def test_what_is_deeper_than_python_recurses_is_kept_in_git_and_the_worktree_goes(
+    place: Path, worktrees: Worktrees, path: Path
+) -> None:
+    deepen(path, ["d"] * 1050)
+    worktrees.close("a")
+    assert not path.exists()
+    assert f"{'d/' * 1050}deep.txt" in listing(place, archived(place)["a.left"])
+    assert worktrees.not_kept == []

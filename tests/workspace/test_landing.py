@@ -146,6 +146,7 @@ print(landed.landed, landed.tip)
 """
 
 
+@pytest.mark.dear
 def test_of_two_processes_landing_at_once_exactly_one_lands(place: Path, repo: Git, base: str) -> None:
     tip = base
     for turn in range(3):

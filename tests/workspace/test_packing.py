@@ -86,6 +86,7 @@ def test_a_tree_that_is_missing_is_named() -> None:
         packing.files({}, "abc")
 
 
+@pytest.mark.dear
 def test_trees_inside_each_other_that_name_billions_of_files_are_refused() -> None:
     objects, below = {}, "1" * 40
     for level in range(12):

@@ -487,8 +487,9 @@ def test_ports_are_given_back_if_the_preparation_fails(place: Place) -> None:
 
 
 def test_a_machine_without_a_free_port_is_told_how_to_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = ports.take(2, "")  # a slot that no other test has; from here on the machine has no other
+    monkeypatch.setattr(ports, "FIRST", held.first - 1)
     monkeypatch.setattr(ports, "LAST", ports.FIRST + ports.SLOT)
-    held = ports.take(2, "")
     with pytest.raises(CannotPerform, match="no 2 ports in a row are free") as refused:
         ports.take(2, "")
     held.give_back()
@@ -501,20 +502,20 @@ def test_a_machine_without_a_free_port_is_told_how_to_do_without(monkeypatch: py
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ports = 20", "`ports` must be 0 to 19, not 20"),
-        ("ports = -1", "`ports` must be 0 to 19"),
-        ('caches = ["../x"]', "`../x` in `caches`"),
-        ('caches = ["/usr"]', "`/usr` in `caches`"),
-        ('caches = ["."]', "`.` in `caches`"),
-        ('caches = [".git"]', "`.git` in `caches`"),
-        ('caches = ["a/.planforge"]', "`a/.planforge` in `caches`"),
-        ('shared = { UV_CACHE_DIR = "../x" }', "in `shared`"),
-        ('shared = { "A B" = "x" }', "in `shared`"),
-        ("include_files = -1", "`include_files` must be at least 0"),
-        ("setup_seconds = 0", "`setup_seconds` must be more than 0"),
-        ("smoke_seconds = nan", "`smoke_seconds` must be more than 0"),
+        ("ports = 20", "`workspace.ports` must be 0 to 19, not 20"),
+        ("ports = -1", "`workspace.ports` must be 0 to 19"),
+        ('caches = ["../x"]', "`workspace.caches` has `../x`"),
+        ('caches = ["/usr"]', "`workspace.caches` has `/usr`"),
+        ('caches = ["."]', "`workspace.caches` has `.`"),
+        ('caches = [".git"]', "`workspace.caches` has `.git`"),
+        ('caches = ["a/.planforge"]', "`workspace.caches` has `a/.planforge`"),
+        ('shared = { UV_CACHE_DIR = "../x" }', "`workspace.shared` has "),
+        ('shared = { "A B" = "x" }', "`workspace.shared` has "),
+        ("include_files = -1", "`workspace.include_files` must be at least 0"),
+        ("setup_seconds = 0", "`workspace.setup_seconds` must be more than 0"),
+        ("smoke_seconds = nan", "`workspace.smoke_seconds` must be more than 0"),
         ('own_changes = "maybe"', "own_changes"),
-        ('setup = "make install"', "array"),
+        ('setup = "make install"', "`workspace.setup` must be a list"),
         ("nonsense = 1", "nonsense"),
     ],
 )

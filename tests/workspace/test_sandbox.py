@@ -20,12 +20,12 @@ import pytest
 
 from planforge.errors import CannotPerform, InvalidInput, RefusedByGate
 from planforge.workspace import launch, processes, sandbox
-from planforge.workspace.sandbox import Level, Sandboxing, home
+from planforge.workspace.sandbox import Level, Sandboxing, needs
 from planforge.workspace.sandbox.policy import Policy, git_directories
 from planforge.workspace.sandbox.view import Access, View
 from repositories import git, repository
 from workspace import confining
-from workspace.confining import PATIENCE, SECRETS, World, required, world
+from workspace.confining import PATIENCE, SECRETS, World, forget_levels, required, world
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are Linux's")
 
@@ -52,11 +52,6 @@ def elsewhere() -> Iterator[Path]:
 
 
 # Which levels work
-
-
-@pytest.mark.parametrize("level", Level)
-def test_every_level_works_here_or_somebody_said_that_it_does_not(level: Level) -> None:
-    required(level)
 
 
 def test_the_strongest_level_is_the_first_that_works_and_each_says_why() -> None:
@@ -119,13 +114,13 @@ def test_no_sandbox_at_all_must_be_asked_for() -> None:
 
 
 def test_a_level_that_was_asked_for_and_does_not_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    sandbox.tried.cache_clear()
+    forget_levels()
     monkeypatch.setenv("PATH", os.defpath.replace("/usr/bin", "/nowhere").replace("/bin", "/nowhere"))
     try:
         with pytest.raises(InvalidInput, match="`bubblewrap` does not work here: `bwrap` is not on PATH"):
             sandbox.chosen("bubblewrap")
     finally:
-        sandbox.tried.cache_clear()
+        forget_levels()
 
 
 # Files
@@ -168,16 +163,40 @@ def test_a_home_that_is_no_temporary_directory_is_hidden_as_well(elsewhere: Path
 
 
 @pytest.mark.parametrize("level", CONFINING)
-def test_a_repository_that_is_the_home_itself_shows_its_files_and_not_its_secrets(
-    elsewhere: Path, level: Level
+def test_of_a_repository_that_is_the_home_itself_nothing_is_seen_but_its_history(
+    elsewhere: Path, level: Level, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     required(level)
+    monkeypatch.setenv("HOME", str(elsewhere / "person"))
     made = world(elsewhere, home="person", project="person")
+    own = (".codex/auth.json", ".config/tok", ".local/state/tok", "secret.txt")
+    for name in own:
+        (made.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (made.home / name).write_text("OWN-SECRET")
+    files = " ".join(f'"{made.home}/{name}"' for name in (*own, "README.md"))
+    said = made.run(["sh", "-c", f"git log --oneline | wc -l; cat {files}"], level).output.decode()
+    assert said.startswith("1\n")
+    assert "OWN-SECRET" not in said
+    assert "# A project" not in said
     before = made.seen()
     came = made.attack(level)
     assert made.seen() == before
-    assert came["read main tree"] == "# A project\n"
     assert not [secret for secret in SECRETS.values() for value in came.values() if secret in value]
+
+
+@pytest.mark.parametrize("place", ["", ".config", ".local/share"])
+def test_a_repository_where_a_person_s_own_is_kept_is_not_shown_as_a_whole(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv("HOME", str(elsewhere / "link"))
+    (elsewhere / "link").symlink_to("person")
+    made = elsewhere / "person" / place
+    (made / ".git").mkdir(parents=True)
+    policy = sandbox.verifying(elsewhere / "checkout", repository=made)
+    assert made not in policy.visible
+    assert made / ".git" in policy.visible
+    other = elsewhere / "person" / "project"
+    assert other in sandbox.verifying(elsewhere / "checkout", repository=other).visible
 
 
 @pytest.mark.parametrize("level", Level)
@@ -269,6 +288,8 @@ def test_a_program_is_found_through_links_a_first_line_and_an_environment_in_the
     elsewhere: Path, level: Level
 ) -> None:
     required(level)
+    if " " in str(elsewhere):
+        pytest.skip("what follows `#!` cannot name a path with a space, and this clone is in one")
     made = world(elsewhere)
     tool, local = made.home / ".tools" / "v1", made.home / ".local" / "bin"
     for place in (tool / "bin", tool / "lib", local):
@@ -374,14 +395,21 @@ def test_a_landlocked_program_of_root_has_no_privilege_either(here: World) -> No
         assert ended.output.decode().splitlines()[2] == "refused"
 
 
+@pytest.mark.parametrize("level", Level)
 def test_the_environment_is_the_short_list_at_every_level(
+    here: World, monkeypatch: pytest.MonkeyPatch, level: Level
+) -> None:
+    required(level)
+    monkeypatch.setenv("SECRET_TOKEN", "leaked")
+    assert b"leaked" not in here.run(["env"], level).output
+
+
+def test_under_bubblewrap_the_environment_of_no_other_process_is_read(
     here: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    required(Level.BUBBLEWRAP)
     monkeypatch.setenv("SECRET_TOKEN", "leaked")
-    for level in Level:
-        required(level)
-        assert b"leaked" not in here.run(["env"], level).output
-        assert b"leaked" not in here.run(["sh", "-c", "cat /proc/[0-9]*/environ"], Level.BUBBLEWRAP).output
+    assert b"leaked" not in here.run(["sh", "-c", "cat /proc/[0-9]*/environ"], Level.BUBBLEWRAP).output
 
 
 # As somebody else
@@ -431,15 +459,15 @@ def test_the_same_holds_for_an_ordinary_user(level: Level) -> None:
     assert answer["git"] == [0, ""]
 
 
-def test_a_repository_of_somebody_else_is_still_a_repository_for_git(here: World) -> None:
-    required(Level.BUBBLEWRAP)
+@pytest.mark.parametrize("level", CONFINING)
+def test_a_repository_of_somebody_else_is_still_a_repository_for_git(here: World, level: Level) -> None:
+    required(level)
     if os.getuid() != 0:
         pytest.skip("only root can give a repository to somebody else")
     for path in (here.repository, here.repository / ".git", here.worktree):
         os.chown(path, 65534, 65534)
-    for level in CONFINING:
-        ended = here.run(["git", "log", "--format=%s"], level)
-        assert (ended.exit_code, ended.output) == (0, b"first\n")
+    ended = here.run(["git", "log", "--format=%s"], level)
+    assert (ended.exit_code, ended.output) == (0, b"first\n")
 
 
 # The network
@@ -613,7 +641,7 @@ def test_a_directory_of_scripts_shows_no_more_than_itself_and_an_installation_al
     for name in ("scripts/bin", "scripts/private", "kit/bin", "kit/lib"):
         (elsewhere / name).mkdir(parents=True)
     path = f"{elsewhere}/scripts/bin:{elsewhere}/kit/bin"
-    needed = home.needed(["sh"], path, elsewhere)
+    needed = needs.needed(["sh"], path, elsewhere)
     assert elsewhere / "scripts" / "bin" in needed
     assert elsewhere / "scripts" not in needed
     assert elsewhere / "kit" in needed

@@ -20,7 +20,7 @@ from planforge.errors import CannotPerform
 from planforge.workspace import cookies, limits, processes, sandbox, trees
 from planforge.workspace.processes import OUTPUT_LIMIT, Ended
 from planforge.workspace.sandbox import Level, Policy
-from workspace.confining import PATIENCE, required
+from workspace.confining import PATIENCE, forget_levels, required
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="process trees are looked for in Linux's way")
 
@@ -437,6 +437,7 @@ def test_a_program_starts_with_its_signals_and_streams_and_nothing_else_of_ours(
     assert room.run(f"print({seen})", level).output == b"[]\n"
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("level", HOLDING)
 def test_a_gigabyte_of_output_does_not_fill_the_memory(room: Room, level: Level) -> None:
     required(level)
@@ -457,10 +458,10 @@ def test_how_a_program_ended_is_told_the_same_way_at_every_level(room: Room, lev
 
 
 def test_a_level_that_does_not_work_starts_nothing(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    sandbox.tried.cache_clear()
+    forget_levels()
     monkeypatch.setenv("PATH", "/nowhere")
     try:
         with pytest.raises(CannotPerform, match="sandbox level `bubblewrap` does not work here: "):
             room.run("", Level.BUBBLEWRAP)
     finally:
-        sandbox.tried.cache_clear()
+        forget_levels()

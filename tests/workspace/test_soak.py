@@ -32,6 +32,7 @@ def soak(*options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.dear
 def test_some_histories_lose_nothing() -> None:
     number = tries(60)
     told = soak("--sequences", str(number), "--first", "1", "--length", "9")
@@ -39,6 +40,7 @@ def test_some_histories_lose_nothing() -> None:
     assert told.stderr.splitlines()[-1] == f"{number} histories told, nothing lost"
 
 
+@pytest.mark.dear
 def test_a_soak_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     done = tmp_path / "done"
     for sequences, told in ((1, "1 histories"), (2, "1 histories"), (2, "0 histories")):

@@ -808,6 +808,7 @@ worktrees.discard(worktrees.make_fresh("HEAD"))
 """
 
 
+@pytest.mark.dear
 def test_forty_worktrees_by_eight_processes_at_once_do_not_get_in_each_others_way(place: Path) -> None:
     git(place, "update-ref", "refs/remotes/origin/topic", "HEAD")  # where git would write to its settings
     workers = [

@@ -27,6 +27,7 @@ from planforge.agents import logins, private
 from planforge.agents.logins import Brought
 from planforge.agents.profiles import Profile, Way, fill
 from planforge.errors import AgentUnavailable, InvalidInput
+from planforge.kernel import directories
 from planforge.kernel.effects import Access
 
 HOMES = "homes"
@@ -99,8 +100,8 @@ def prepare(
     person = person or Path.home()
     program = shutil.which(profile.program)
     if program is None or not profile.installed:
-        missing = f"`{profile.needs}` is not installed" if program else f"`{profile.program}` is not on PATH"
-        raise AgentUnavailable(missing, profile.install or None)
+        where = "installed" if profile.missing == profile.needs else "on PATH"
+        raise AgentUnavailable(f"`{profile.missing}` is not {where}", profile.install or None)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     directory = directory.resolve()
     directory.chmod(0o700)
@@ -147,12 +148,10 @@ def leave(furnished: Furnished) -> tuple[str, ...]:
 def remove(directory: Path) -> tuple[str, ...]:
     """Remove a home for good, and bring a renewed login back first; what a person should know about it."""
     notes = logins.take_back(directory)
-    for place_, names, _ in os.walk(directory):  # which follows no links
-        for path in (Path(place_, name) for name in names):
-            with suppress(OSError):
-                if not path.is_symlink():
-                    path.chmod(0o700)  # some tools leave directories that cannot be written to
-    shutil.rmtree(directory, ignore_errors=True)
+    try:
+        directories.remove(directory)
+    except OSError:
+        shutil.rmtree(directory, ignore_errors=True)  # as much of it as goes
     logins.forget(directory)
     for parent in directory.parents[:2]:  # of the conversation and of the run, once they are empty
         with suppress(OSError):
@@ -173,7 +172,7 @@ def left(state: Path) -> Iterator[Left]:
 
 def _size(directory: Path) -> int:
     total = 0
-    for place_, _, names in os.walk(directory):
+    for place_, _, names in directories.walk(directory):
         for name in names:
             with suppress(OSError):
                 total += os.lstat(os.path.join(place_, name)).st_blocks * 512  # noqa: PTH118
@@ -212,7 +211,7 @@ def _escaped(text: str) -> str:
 def _environment(
     home: Path, profile: Profile, ways: Sequence[Way], values: Mapping[str, str], *, alone: bool
 ) -> dict[str, str]:
-    keys = [] if alone else [name for name in profile.login_env if os.environ.get(name)]
+    keys = [] if alone else [name for name in profile.login_env if os.environ.get(name, "").strip()]
     seen = () if alone else (*profile.inherit, *([] if profile.login_file else keys))
     env = {name: os.environ[name] for name in seen if os.environ.get(name)}
     if profile.login_file:

@@ -9,12 +9,12 @@ itself.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import msgspec
 
-from planforge.agents.profiles import REHEARSAL, Profile, Way
+from planforge.agents.profiles import MODELS, REHEARSAL, Profile, Way
+from planforge.kernel import python
 
 ANTHROPIC, OPENAI, GOOGLE = "anthropic", "openai", "google"
 
@@ -309,6 +309,7 @@ PI_PROVIDER = {
 PI_READER = '#!/bin/sh\nexec pi --tools read,grep,find,ls "$@"\n'
 PI = Profile(
     command=("pi-acp",),
+    starts=("pi",),
     directories={"PI_CODING_AGENT_DIR": ".pi/agent"},
     env=PLAIN | {"PI_OFFLINE": "1"},
     login=(".pi/agent/auth.json",),
@@ -343,7 +344,7 @@ GOOSE = Profile(
     login=(".config/goose/secrets.yaml",),
     login_env=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "OPENROUTER_API_KEY"),
     login_command="goose configure",
-    read=Way(env={"GOOSE_MODE": "chat"}),
+    read=Way(env={"GOOSE_MODE": "chat"}, tools=False),  # in this mode it only talks
     write=Way(env={"GOOSE_MODE": "approve"}),
     model=Way(env={"GOOSE_MODEL": "${model}"}),
     endpoint=Way(
@@ -362,12 +363,18 @@ GOOSE = Profile(
 # Ours
 
 
+def _running(module: str) -> tuple[str, ...]:
+    """The command that runs a module of ours; a `$` in a path of this machine stands for itself."""
+    program, *words = python.running(module)
+    return (program, *(word.replace("$", "$$") for word in words))
+
+
 def _api(
     provider: str, vendor: str, keys: tuple[str, ...], version: str = "", *more: str, **tiers: str
 ) -> Profile:
     """A model asked by a program of ours; `version` is what the provider's addresses begin with."""
     return Profile(
-        command=(sys.executable, "-m", "planforge.agents.api", "--provider", provider, *more),
+        command=(*_running(MODELS), "--provider", provider, *more),
         needs="pydantic_ai",
         by_name=True,
         vendor=vendor,
@@ -423,7 +430,7 @@ KNOWN: dict[str, Profile] = {
     "api-google": API_GOOGLE,
     "api-local": API_LOCAL,
     REHEARSAL: Profile(
-        command=(sys.executable, "-m", "planforge.testing.rehearsal"), by_name=True, version=(), usage="turn"
+        command=_running("planforge.testing.rehearsal"), by_name=True, version=(), usage="turn"
     ),
 }
 """By name, the preferred ones first."""

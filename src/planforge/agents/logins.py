@@ -13,8 +13,10 @@ import json
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -24,6 +26,16 @@ from planforge.agents.profiles import Profile
 
 WHOSE = re.compile(r"account|user|email|org|api_?key|uuid|client|url|endpoint|host", re.IGNORECASE)
 """What in a login says whose it is. Tokens and times change when it is renewed; this does not."""
+
+CREDENTIAL = re.compile(
+    r"((?<!id_)tokens?|key|secret|password|credential)$|^(access|refresh)$", re.IGNORECASE
+)
+REFRESH = re.compile(r"^refresh", re.IGNORECASE)
+EXPIRY = re.compile(r"^expir(?!es_?in)", re.IGNORECASE)
+FOREIGN = "mcp"
+"""How tables begin that hold logins to other services than the agent's own."""
+MILLISECONDS = 1e11
+"""From here on a time is in milliseconds."""
 
 
 class Brought(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +66,56 @@ def forget(home: Path) -> None:
     record = _record(home)
     for path in (record, *record.parent.glob(f".{record.name}.*.part")):
         path.unlink(missing_ok=True)
+
+
+def logged_in(path: Path) -> bool | None:
+    """Whether a file holds a login that has not run out or can be renewed; None if that cannot be told."""
+    content = _read_login(path)
+    try:
+        said = json.loads(content) if content else {}
+    except (ValueError, RecursionError):
+        return None if content and content.strip() else False
+    found = list(_credentials(said))
+    if any(found):
+        return True
+    return False if found or not any(_texts(said)) else None
+
+
+def _credentials(said: object) -> Iterator[bool]:
+    """For each place in a login where a credential would be: whether there is one that can be used."""
+    for part in said if isinstance(said, list) else ():
+        yield from _credentials(part)
+    if not isinstance(said, dict):
+        return
+    own = {key: value for key, value in said.items() if not key.startswith(FOREIGN)}
+    expired = any(_is_past(value) for key, value in own.items() if EXPIRY.search(key))
+    for key, value in own.items():
+        if isinstance(value, dict | list):
+            yield from _credentials(value)
+        elif CREDENTIAL.search(key):
+            filled = isinstance(value, str) and bool(value.strip())
+            yield filled and (not expired or bool(REFRESH.search(key)))
+
+
+def _texts(said: object) -> Iterator[str]:
+    """Everything in a login that is said in words."""
+    if isinstance(said, str):
+        yield said.strip()
+    elif isinstance(said, dict | list):
+        for part in said.values() if isinstance(said, dict) else said:
+            yield from _texts(part)
+
+
+def _is_past(moment: object) -> bool:
+    """Whether a time is over, in seconds, in milliseconds or as a date; zero says nothing."""
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment).timestamp()
+        except ValueError:
+            return False
+    if not isinstance(moment, int | float) or moment <= 0:
+        return False
+    return moment / (1000 if moment > MILLISECONDS else 1) < time.time()
 
 
 def _bring(home: Path, profile: Profile, person: Path) -> Iterator[Brought]:
@@ -134,6 +196,8 @@ def _is_same(before: object, after: object) -> bool:
 def _read_login(path: Path) -> bytes | None:
     """The person's own file, wherever that is a link to; None if there is none."""
     try:
+        if not path.is_file():  # to open a pipe would be to wait for somebody who writes to it
+            return None
         with path.open("rb", buffering=0) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return None

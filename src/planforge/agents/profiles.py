@@ -12,14 +12,17 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any, Literal
 
 import msgspec
 
-from planforge.errors import InvalidInput, NoAgent
+from planforge.errors import InvalidInput, NoAgent, did_you_mean
 from planforge.kernel.tokens import THRESHOLD
 
 REHEARSAL = "rehearsal"
+MODELS = "planforge.agents.api"
+"""Our own program that asks models; `--tools none` and the mode `text` give them no tools."""
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 """What an agent may be called: it is a part of paths, of settings and of what people type."""
@@ -46,6 +49,8 @@ class Way(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     """The session option that is set to `${model}`, for such an agent."""
     meta: dict[str, Any] = {}
     """What goes into `_meta` of a new session, for such an agent."""
+    tools: bool = True
+    """Whether it has tools then. One that reads without any is shown the files that its task is about."""
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -57,6 +62,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Instead of a command: agents of which the first one that is installed is meant."""
     needs: str = ""
     """A package of Python that must be there as well."""
+    starts: tuple[str, ...] = ()
+    """Programs that it starts in turn, so they must be on PATH as well."""
     by_name: bool = False
     """It is never taken unless somebody names it."""
     speaks: Literal["acp", "claude", "codex"] = "acp"
@@ -118,12 +125,28 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def installed(self) -> bool:
         """Whether it could be started here."""
-        there = bool(self.command) and shutil.which(self.program) is not None
-        return there and (not self.needs or find_spec(self.needs) is not None)
+        return bool(self.command) and not self.missing
+
+    @property
+    def missing(self) -> str:
+        """The first that it needs and that is not here: a package, or a program."""
+        if self.needs and find_spec(self.needs) is None:
+            return self.needs
+        programs = (self.program, *self.starts)
+        return next((program for program in programs if shutil.which(program) is None), "")
 
     def way(self, *, reading: bool) -> Way:
         """How it is started to read or to write."""
         return self.read if reading else self.write
+
+    def has_tools(self, *, reading: bool) -> bool:
+        """Whether it can open files when it is started to read or to write."""
+        way = self.way(reading=reading)
+        words = [part for word in (*self.command, *way.args) for part in word.split("=", 1)]
+        if MODELS in words:
+            said = dict(pairwise(words))
+            return way.tools and said.get("--tools") != "none" and (way.mode or said.get("--mode")) != "text"
+        return way.tools
 
 
 # Which agent is meant
@@ -172,6 +195,12 @@ def vendor_of(name: str, own: Mapping[str, Profile]) -> str:
     return profiles[name].vendor if name in profiles else ""
 
 
+def names_of(name: str, own: Mapping[str, Profile]) -> tuple[str, ...]:
+    """What an agent may be called in the settings: names that stand for several and for it, then its own."""
+    found = (other for other, profile in every(own).items() if name in profile.either)
+    return (*found, name)
+
+
 def nobody(own: Mapping[str, Profile]) -> NoAgent:
     """The answer where no agent is installed: which were looked for, how to get one, how to do without."""
     profiles = every(own)
@@ -197,7 +226,7 @@ def _installed(name: str, profiles: Mapping[str, Profile]) -> str:
     """The agent that `name` stands for, if it is installed."""
     if name not in profiles:
         names = ", ".join(f"`{known}`" for known in profiles)
-        raise InvalidInput(f"there is no agent `{name}`; known are {names}")
+        raise InvalidInput(f"there is no agent `{name}`{did_you_mean(name, profiles)}", f"known are {names}")
     for candidate in profiles[name].either or (name,):
         if candidate not in profiles or profiles[candidate].either:
             raise InvalidInput(f"agent `{name}` stands for `{candidate}`, which is no agent with a command")
@@ -208,7 +237,7 @@ def _installed(name: str, profiles: Mapping[str, Profile]) -> str:
 
 def _missing(name: str, profiles: Mapping[str, Profile]) -> NoAgent:
     candidates = [profiles[candidate] for candidate in profiles[name].either or (name,)]
-    programs = " or ".join(f"`{profile.needs or profile.program}`" for profile in candidates)
+    programs = " or ".join(f"`{profile.missing}`" for profile in candidates)
     ways = list(dict.fromkeys(profile.install for profile in candidates if profile.install))
     hint = f"{' or '.join(f'`{way}`' for way in ways)}" if ways else f"put {programs} on PATH"
     return NoAgent(
@@ -260,7 +289,8 @@ def _whole(name: str, profile: Profile) -> Profile:
         return profile
     if name not in KNOWN:
         raise InvalidInput(
-            f"agent `{name}` has no `command`", f"set it under `[agents.profiles.{name}]`, as a list"
+            f"agent `{name}` has no `command`{did_you_mean(name, KNOWN)}",
+            f"set it under `[agents.profiles.{name}]`, as a list",
         )
     return merged(KNOWN[name], said_of(profile))
 

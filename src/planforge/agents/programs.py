@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 
 from planforge.agents.homes import Furnished
-from planforge.agents.logins import located
+from planforge.agents.logins import located, logged_in
 from planforge.agents.profiles import Profile
 from planforge.kernel.effects import Program
 from planforge.kernel.objects import write_atomically
@@ -265,17 +265,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def login(profile: Profile, person: Path | None = None) -> str:
-    """Whether somebody is logged in: `yes (variable)`, `yes (file)`, `no`, or `unknown`. Nothing is read."""
+    """Whether somebody is logged in: `yes (variable)`, `yes (file)`, `no`, or `unknown`; nobody is asked."""
     person = person or Path.home()
-    if any(os.environ.get(name) for name in profile.login_env):
+    if any(os.environ.get(name, "").strip() for name in profile.login_env):
         return "yes (variable)"
-    for path in profile.login:
-        source, _ = located(profile, path, person)
-        try:
-            if source.stat().st_size > len("{}"):
-                return "yes (file)"
-        except OSError:
-            continue
+    found = [logged_in(located(profile, path, person)[0]) for path in profile.login]
+    if any(found):
+        return "yes (file)"
+    if None in found:
+        return "unknown"
     if not profile.login:
         return "no" if profile.login_env and profile.vendor else "unknown"
     # Elsewhere than on Linux programs keep logins where only they can look.

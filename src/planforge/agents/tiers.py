@@ -4,7 +4,8 @@ Which model a role gets: tiers are `heavy`, `balanced` and `light`, and each age
 Pure: the profile, what the settings say and the environment go in, a `Choice` comes out. The first of these
 decides:
 
-1. a model named for the stage or for the role in the settings (`[agents.models]`);
+1. a model named for the stage or for the role in the settings (`[agents.models]`), or for the role whose
+   conversation it goes on with;
 2. a model named for the agent's tier in the settings (`[agents.tiers.NAME]`);
 3. for agents that ask Anthropic's models, the cluster that the environment describes: where
    `ANTHROPIC_DEFAULT_OPUS_MODEL`, `…_SONNET_MODEL` and `…_HAIKU_MODEL` are all the same, there is one model,
@@ -21,7 +22,7 @@ from typing import Literal
 import msgspec
 
 from planforge.agents.profiles import Profile
-from planforge.errors import InvalidInput
+from planforge.errors import InvalidInput, did_you_mean
 
 HEAVY = "heavy"
 BALANCED = "balanced"
@@ -74,11 +75,12 @@ def resolve(
     environ: Mapping[str, str] | None = None,
     *,
     stage: str = "",
+    like: str = "",
 ) -> Choice:
-    """The model for `role` at `tier`, with the agent of `profile`."""
+    """The model for `role` at `tier` with the agent of `profile`; one named for the role `like` holds too."""
     require(tier, f"role `{role}`")
     given, found = overrides or Overrides(), environ or {}
-    for name in filter(None, (stage, role)):
+    for name in filter(None, (stage, role, like)):
         if model := given.models.get(name):
             return Choice(tier=tier, model=model, why=f"`agents.models.{name}`")
     if model := given.tiers.get(tier):
@@ -117,5 +119,5 @@ def require(tier: str, who: str) -> str:
     """The tier, if there is one of that name."""
     if tier not in TIERS:
         names = ", ".join(f"`{name}`" for name in TIERS)
-        raise InvalidInput(f"{who} wants tier `{tier}`; there are {names}")
+        raise InvalidInput(f"{who} wants tier `{tier}`{did_you_mean(tier, TIERS)}", f"tiers are {names}")
     return tier

@@ -19,6 +19,8 @@ from planforge.agents.profiles import REHEARSAL, Profile
 from planforge.agents.programs import Found, Memory
 from planforge.app import settings_file
 from planforge.app.settings import FILE, AgentSettings
+from planforge.app.settings_names import agents_named
+from planforge.documents import toml
 from planforge.errors import InvalidInput, NotFound, PlanforgeError
 from planforge.kernel.effects import Access
 from planforge.workspace import sandbox
@@ -263,11 +265,4 @@ def _require_new(project: Project, name: str, command: Sequence[str]) -> None:
 
 def _users(agents: AgentSettings, name: str) -> Iterator[str]:
     """Where the settings name an agent."""
-    if agents.default == name:
-        yield "agents.default"
-    yield from (f"agents.roles.{role}" for role, one in agents.roles.items() if one == name)
-    yield from (
-        f"agents.profiles.{other}.either" for other, one in agents.profiles.items() if name in one.either
-    )
-    if name in agents.limits.switch_to:
-        yield "agents.limits.switch_to"
+    yield from (toml.dotted(key) for key, one in agents_named(agents) if one == name)

@@ -31,37 +31,49 @@ PLAN_GATE = "plan"
 
 def approve(project: Project, name: str, *, actor: str, seen: str | None = None) -> Approval:
     """Record a person's yes to the plan as it is on disk now; `seen` is the hash of what they looked at."""
-    from planforge.documents.plan import PlanStatus, content_hash
+    from planforge.documents.plan import content_hash
 
     plan = plans.row(project, name)
     _require_idle(project, plan.plan)
     on_disk = plans.text(project, plan)
     content = content_hash(on_disk)
     deciders.require_current(seen, _current(project, plan, content))
-    _require_whole(project, plan, on_disk)
+    require_whole(project, plan, on_disk, f"planforge plan approve {plan.plan}")
     approval = give(project, plan.plan, PLAN_GATE, content, actor, alone=True)
-    plans.mark(project, plan.plan, PlanStatus.APPROVED.value)
+    plans.mark_as_recorded(project, plan.plan)
     return approval
 
 
-def _require_whole(project: Project, plan: PlanRow, text: str) -> None:
-    """Refuse what no run could be held to: a broken header, a missing section, an order that cannot be."""
+def require_whole(project: Project, plan: PlanRow, text: str, command: str) -> None:
+    """Refuse what no run could be held to; `command` is what to type again once it is mended."""
+    from planforge.documents.template import is_blank
+
+    if found := faults(project, plan, text):
+        again = f"edit `{plan.path}`, then run `{command}` again"
+        drafting = f"; or have it drafted with `planforge forge {plan.plan}`" if is_blank(text) else ""
+        raise RefusedByGate(f"`{plan.path}` is not a whole plan: {'; '.join(found)}", again + drafting)
+
+
+def faults(project: Project, plan: PlanRow, text: str) -> list[str]:
+    """Why no run could be held to it: a broken header, a missing section, an order that cannot be."""
+    from planforge.app.phase_views import present
     from planforge.documents.phases import decompose
     from planforge.documents.plan import declared_parallel, header_faults, structural_findings, unwritten
-    from planforge.documents.template import is_blank
     from planforge.rules.findings import Severity
 
-    faults = [*header_faults(text, plan.plan)]
-    faults += [each.title for each in structural_findings(text) if each.severity is Severity.BLOCKING]
-    faults += [f"`## {name}` is not written yet" for name in unwritten(text)]
+    found = [*header_faults(text, plan.plan)]
+    found += [each.title for each in structural_findings(text) if each.severity is Severity.BLOCKING]
+    found += [f"`## {name}` is not written yet" for name in unwritten(text)]
     try:
-        decompose(text, max_files=project.settings.run.max_files, parallel=bool(declared_parallel(text)))
+        decompose(
+            text,
+            max_files=project.settings.run.max_files,
+            parallel=bool(declared_parallel(text)),
+            present=present(project.git, text, plan.branch),
+        )
     except InvalidInput as error:
-        faults.append(error.message)
-    if faults:
-        again = f"edit `{plan.path}`, then run `planforge plan approve {plan.plan}` again"
-        drafting = f"; or have it drafted with `planforge forge {plan.plan}`" if is_blank(text) else ""
-        raise RefusedByGate(f"`{plan.path}` is not a whole plan: {'; '.join(faults)}", again + drafting)
+        found.append(error.message)
+    return found
 
 
 def give(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,7 +90,7 @@ class Asking:
         self._room = room
         self._leasing = leasing
         self._audience = audience
-        self._casting = Casting(project, audience, cast)
+        self.casting = Casting(project, audience, cast)
         self._sessions = Sessions(project.ledger, run)
         self._spending = Spending(project, run, plan)
         self._programs = programs.Memory(project.state / programs.CACHE)
@@ -110,11 +110,11 @@ class Asking:
         """What the agent of the role says; one at its limit is waited for, or another one is asked."""
         await self._leasing.hold(effect)
         limits = Limits(self._project, self._run, self._settings, self._audience)
-        name = limits.instead_of(self._casting.agent_of(effect.role), effect.role)
+        name = limits.instead_of(self.casting.agent_of(effect.role), effect.role)
         conversation = effect.session or f"{effect.worktree}{call.key}"
         again = call.resumed
         while True:
-            chosen = self._casting.chosen(name, effect)
+            chosen = self.casting.chosen(name, effect)
             self._audience.heard(call.key, f"→ {chosen.name} [{chosen.words}]")
             try:
                 return await self._once(chosen, effect, call, conversation, again=again)
@@ -297,7 +297,7 @@ class Asking:
             root=self._project.root,
             cwd=bench.cwd,
             model=chosen.model,
-            endpoint=self._casting.endpoint,
+            endpoint=self.casting.endpoint,
             confined=sandbox.enough(bench.level, Level.LANDLOCK),
             tools=home.tools(),
         )
@@ -397,6 +397,10 @@ def adapter(speaks: str) -> Adapter:
 
 def remove_homes(state: Path, run: str) -> None:
     """Remove the private homes of a run that has ended; renewed logins are brought back first."""
-    for place in homes.place(state, run, "-", "-").parents[1].glob("*/*"):
+    all_of_them = homes.place(state, run, "-", "-").parents[1]
+    for place in all_of_them.glob("*/*"):
         if place.is_dir():
             homes.remove(place)
+    for empty in (*all_of_them.glob("*"), all_of_them):  # a process that was killed may have left them
+        with suppress(OSError):
+            empty.rmdir()

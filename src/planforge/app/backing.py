@@ -106,12 +106,12 @@ def named(project: Project, name: str) -> tuple[str, str]:
     return task, ""
 
 
-def require_new(project: Project, title: str, task: str) -> None:
-    """Refuse a second plan for what there is an open one for already."""
+def require_new(project: Project, title: str, task: str, anyway: str) -> None:
+    """Refuse a second plan for what there is an open one for already; `anyway` is the command for one."""
     for found in rows(project):
         same = found.title.strip().casefold() == title.strip().casefold()
         if found.status != CLOSED and (found.task == task or (same and not task)):
             raise RefusedByGate(
                 f"`{found.plan}` is for this already: {found.task}, {found.title} ({found.status})",
-                f"see `planforge plan show {found.plan}`, or make another one with `--new`",
+                f"see `planforge plan show {found.plan}`, or make another one: `{anyway}`",
             )

@@ -96,7 +96,7 @@ def _require_unfinished(project: Project, run: str) -> RunRow:
 
 def _ended_meanwhile(project: Project, run: str) -> Ended | None:
     """How the run ended while somebody waited for it; refused if that was not because they asked for it."""
-    from planforge.kernel.replay import CANCELLED
+    from planforge.kernel.wording import CANCELLED
 
     for recorded in project.ledger.stream(run):
         if isinstance(recorded.event, RunEnded):

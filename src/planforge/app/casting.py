@@ -1,24 +1,44 @@
-"""Which agent plays a role, and with which model: the settings, the tiers, and what is installed."""
+"""
+Which agent plays a role, and with which model: the settings, the tiers, and what is installed.
+
+Whoever wants to know asks here, so that what `planforge role list` says is what a run does. A role that goes
+on with the conversation of another one (`continues`) is played by the same agent with the same model, unless
+the settings say something about the role itself.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
 from planforge.agents import profiles, tiers
 from planforge.agents.profiles import Profile
 from planforge.app import contexts
-from planforge.app.audience import Audience
-from planforge.kernel.effects import RunAgent
+from planforge.app.audience import NOBODY, Audience
+from planforge.errors import InvalidInput
+from planforge.kernel.effects import Access, RunAgent
 
 if TYPE_CHECKING:
-    from planforge.app.project import Project
-    from planforge.app.settings import AgentSettings
+    from planforge.app.settings import AgentSettings, Settings
 
 JUDGED = {"auditor": "drafter", "reviewer": "developer"}
 """Whose work each of these judges."""
+
+
+class Place(Protocol):
+    """Where agents are chosen: a project, or a directory that has settings and no repository."""
+
+    @property
+    def root(self) -> Path:
+        """The directory."""
+
+    @property
+    def settings(self) -> Settings:
+        """What its `planforge.toml` says."""
 
 
 class Cast(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,13 +58,24 @@ class Chosen(NamedTuple):
     model: str
     words: str
     """Tier and model as they are announced."""
+    why: str = ""
+    """Why it gets this model."""
+    shown: str = ""
+    """The model by name where it is known though none is asked for."""
+
+
+class _Named(NamedTuple):
+    """An agent, and why it is the one."""
+
+    name: str
+    why: str
 
 
 class Casting:
     """Chooses agents and models."""
 
-    def __init__(self, project: Project, audience: Audience, cast: Cast | None = None) -> None:
-        self._project = project
+    def __init__(self, place: Place, audience: Audience = NOBODY, cast: Cast | None = None) -> None:
+        self._place = place
         self._audience = audience
         self._cast = cast
         self._warned: set[str] = set()
@@ -52,7 +83,7 @@ class Casting:
     @property
     def _settings(self) -> AgentSettings:
         # Not before an agent is asked: a demo makes the settings that it is run under.
-        return self._project.settings.agents
+        return self._place.settings.agents
 
     @property
     def endpoint(self) -> str:
@@ -61,48 +92,104 @@ class Casting:
 
     def agent_of(self, role: str) -> str:
         """The agent that plays a role."""
+        return self._agent(role).name
+
+    def why(self, role: str) -> str:
+        """Why it is that agent."""
+        return self._agent(role).why
+
+    def of(self, role: str) -> Chosen:
+        """Who is asked to play a role, with the model of its own tier."""
+        return self._chosen(self.agent_of(role), role)
+
+    def chosen(self, name: str, effect: RunAgent) -> Chosen:
+        """An agent with its profile, and the model that it is asked for."""
+        found = self._chosen(name, effect.role, effect.tier, effect.worktree)
+        if effect.model and not self.endpoint:
+            return found._replace(model=effect.model, why="the stage names it")
+        return found
+
+    def require(self, wanted: Mapping[str, Access]) -> None:
+        """Make sure that somebody can play every role, before anything is begun."""
+        for role, access in wanted.items():
+            name, profile = self.of(role)[:2]
+            if access is Access.WRITE and not profile.has_tools(reading=False):
+                raise InvalidInput(
+                    f"agent `{name}` has no tools and cannot change files, as a {role} has to",
+                    f"name another one in `planforge.toml`, under `[agents.roles]`: `{role} = ...`; "
+                    "`planforge agent list` has them all",
+                )
+
+    def can_read(self, role: str) -> bool:
+        """Whether the agent of a role can open files when it only reads."""
+        return self.of(role).profile.has_tools(reading=True)
+
+    def goes_on(self, role: str) -> bool:
+        """Whether the role's agent remembers what it was told as the role whose conversation it continues."""
+        other = self._continued(role)
+        if not other:
+            return False
+        mine, before = self.of(role), self.of(other)
+        same = (mine.name, mine.model) == (before.name, before.model)
+        return same and mine.profile.resume != "none"
+
+    def _continued(self, role: str) -> str:
+        found = contexts.library(self._place).roles.get(role)
+        return found.continues if found else ""
+
+    # Agents
+
+    def _agent(self, role: str) -> _Named:
         own = self._settings.profiles
         if self._cast is not None:
-            return profiles.choose(self._cast.agent, own)[0]
-        name = profiles.choose(self._settings.of(role), own)[0]
-        if role in JUDGED and role not in self._settings.roles and self._settings.cross_vendor_auditor:
+            return _Named(profiles.choose(self._cast.agent, own)[0], "it plays every role here")
+        if role in self._settings.roles:
+            return _Named(profiles.choose(self._settings.roles[role], own)[0], f"`agents.roles.{role}`")
+        if other := self._continued(role):
+            return self._agent(other)._replace(why=f"as the {other}, whose conversation it goes on with")
+        name = profiles.choose(self._settings.default, own)[0]
+        if role in JUDGED and self._settings.cross_vendor_auditor:
             return self._of_another_vendor(name, role)
-        return name
+        why = "`agents.default`" if self._settings.default else "the first that is installed"
+        return _Named(name, why)
 
-    def _of_another_vendor(self, name: str, role: str) -> str:
+    def _of_another_vendor(self, name: str, role: str) -> _Named:
         own, judged = self._settings.profiles, JUDGED[role]
-        vendor = profiles.vendor_of(profiles.choose(self._settings.of(judged), own)[0], own)
+        other = self.agent_of(judged)
+        vendor = profiles.vendor_of(other, own)
+        why = f"`agents.cross_vendor_auditor`: of another vendor than `{other}`, the {judged}"
         if vendor and profiles.vendor_of(name, own) not in ("", vendor):
-            return name
+            return _Named(name, why)
         found = profiles.others(vendor, own) if vendor else ()
-        if not found:
-            self._warn(
-                "`agents.cross_vendor_auditor` is set, but no agent of another vendor than that of the "
-                f"{judged} is installed: the {role} is `{name}` too"
-            )
-            return name
-        return found[0]
+        if found:
+            return _Named(found[0], why)
+        problem = (
+            "`agents.cross_vendor_auditor` is set, but no agent of another vendor than that of the "
+            f"{judged} is installed: the {role} is `{name}` too"
+        )
+        self._warn(problem)
+        return _Named(name, problem)
 
     def _warn(self, what: str) -> None:
         if what not in self._warned:
             self._warned.add(what)
             self._audience.told(what)
 
-    def chosen(self, name: str, effect: RunAgent) -> Chosen:
-        """An agent with its profile, and the model that it is asked for."""
-        found, profile = profiles.choose(name, self._settings.profiles)
-        choice = tiers.resolve(
-            effect.role,
-            effect.tier or self._tier(effect.role),
-            profile,
-            self._settings.overrides(name, found),
-            os.environ,
-            stage=effect.worktree,
-        )
-        if effect.model:
-            choice = msgspec.structs.replace(choice, model=effect.model, why="the stage names it")
-        # A scripted server has no models to choose from; some agents behave otherwise with names they know.
-        return Chosen(found, profile, choice.tier, "" if self.endpoint else choice.model, choice.words)
+    # Models
 
-    def _tier(self, role: str) -> str:
-        return contexts.tier_of(self._project, role)
+    def _chosen(self, name: str, role: str, tier: str = "", stage: str = "") -> Chosen:
+        found, profile = profiles.choose(name, self._settings.profiles)
+        other = self._continued(role)
+        choice = tiers.resolve(
+            role,
+            tier or contexts.tier_of(self._place, role),
+            profile,
+            self._settings.overrides(*profiles.names_of(found, self._settings.profiles)),
+            os.environ,
+            stage=stage,
+            # A model is known to the agent that it was named for.
+            like=other if other and found == self.agent_of(other) else "",
+        )
+        # A scripted server has no models to choose from; some agents behave otherwise with names they know.
+        model = "" if self.endpoint else choice.model
+        return Chosen(found, profile, choice.tier, model, choice.words, choice.why, choice.shown)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from planforge.app.project import Project
     from planforge.app.runs import RunRow
 
+OLDEST = 36_500
+"""How many days old work may be asked to be at most: a hundred years."""
+
 
 class Cleanup(msgspec.Struct, frozen=True, kw_only=True):
     """What was or would be removed, and what stays."""
@@ -45,8 +48,8 @@ def clean(
     project: Project, *, yes: bool, older_than: int | None, archived: bool, interrupted: bool
 ) -> Cleanup:
     """Remove what can go, or with `yes` left out just say what that is."""
-    if older_than is not None and older_than < 0:
-        raise InvalidInput("`--older-than` is a number of days from 0 on")
+    if older_than is not None and not 0 <= older_than <= OLDEST:
+        raise InvalidInput(f"`--older-than` is a number of days from 0 to {OLDEST}")
     if archived and older_than is None:
         raise InvalidInput(
             "`--archived` removes work that has landed nowhere, so say how old it must be",

@@ -28,6 +28,7 @@ from planforge.app import (
     plans,
     questions,
     screening,
+    survey,
     tasks,
 )
 from planforge.app import landing as landing_runs
@@ -38,7 +39,7 @@ from planforge.app.language import talking
 from planforge.app.leasing import Leasing
 from planforge.app.project import Project
 from planforge.app.working import Workroom
-from planforge.errors import PlanEdited
+from planforge.errors import NoAgent, PlanEdited
 from planforge.kernel import effects
 from planforge.kernel.driver import Call, Performers
 from planforge.kernel.events import PatchApplied
@@ -63,6 +64,8 @@ def performers(
     worker = Worker(project, run, plan, leasing or Leasing(project, run), audience, cast)
     table: dict[Any, Callable[[Any, Call], Awaitable[object]]] = {
         effects.GatherContext: worker.gather_context,
+        effects.Survey: worker.survey,
+        effects.ReadFiles: worker.read_files,
         effects.RunAgent: worker.run_agent,
         effects.AskHuman: worker.ask_human,
         effects.GiveApproval: worker.give_approval,
@@ -129,9 +132,27 @@ class Worker:
         return await self._asking.answer(effect, call)
 
     async def gather_context(self, effect: effects.GatherContext, call: Call) -> effects.Gathered:
-        """Read what an agent is to know."""
+        """Read what an agent is to know, whoever plays the role."""
         del call
-        return await asyncio.to_thread(contexts.gather, self._project, effect)
+        return await asyncio.to_thread(self._gathered, effect)
+
+    def _gathered(self, effect: effects.GatherContext) -> effects.Gathered:
+        casting = self._asking.casting
+        try:
+            knows, tools = casting.goes_on(effect.role), casting.can_read(effect.role)
+        except NoAgent:  # said when one is asked
+            knows, tools = False, True
+        return contexts.gather(self._project, effect, knows=knows, tools=tools)
+
+    async def survey(self, effect: effects.Survey, call: Call) -> effects.Surveyed:
+        """Find the files that a text may be about."""
+        del call
+        return await asyncio.to_thread(survey.survey, self._project, effect)
+
+    async def read_files(self, effect: effects.ReadFiles, call: Call) -> effects.GatheredPart:
+        """Read files that an agent is to see."""
+        del call
+        return await asyncio.to_thread(survey.read, self._project, effect)
 
     async def ask_human(self, effect: effects.AskHuman, call: Call) -> effects.Reply:
         """Nobody is at hand here: the question is left for a person, and the run waits."""

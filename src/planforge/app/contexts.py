@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from planforge.agents import standards, tiers
 from planforge.agents.roles import Library
 from planforge.app import evidence, heeding, plans
+from planforge.app.role_library import TEXT_LIMIT, library_at
 from planforge.documents import architecture
 from planforge.errors import InvalidInput, NotFound
 from planforge.kernel.effects import Access, DoneStep, GatherContext, Gathered, GatheredPart
@@ -39,13 +40,9 @@ from planforge.workspace import beneath, detection
 from planforge.workspace.listing import Listing
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from planforge.app.casting import Place
     from planforge.app.project import Project
     from planforge.app.settings import ContextSettings
-
-TEXT_LIMIT = 256 * 1024
-"""A document that is larger is not read."""
 
 DOCUMENTS = 100
 """How many documents about the architecture are looked at."""
@@ -69,23 +66,9 @@ answer."""
 # Roles
 
 
-def library(project: Project) -> Library:
+def library(project: Place) -> Library:
     """The roles of a project, its own read from the checkout, as its settings are."""
     return library_at(project.root, project.settings.agents.roles_directory)
-
-
-def library_at(root: Path, directory: str) -> Library:
-    """The roles that a directory of a project has, over those that come with Planforge."""
-
-    def read(path: str) -> bytes | None:
-        try:
-            return beneath.read(root, f"{directory}/{path}", TEXT_LIMIT)
-        except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR):
-                return None
-            raise InvalidInput(f"cannot read `{directory}/{path}`: {error.strerror}") from error
-
-    return Library(read, directory)
 
 
 def require_roles(project: Project, wanted: Mapping[str, Access]) -> None:
@@ -105,7 +88,7 @@ def require_roles(project: Project, wanted: Mapping[str, Access]) -> None:
                 raise InvalidInput(f"`{setting}.{name}`: there is no such role; known are {known}")
 
 
-def tier_of(project: Project, role: str) -> str:
+def tier_of(project: Place, role: str) -> str:
     """The tier of a role; one that nobody knows is balanced."""
     found = library(project).roles.get(role)
     return found.tier if found else tiers.BALANCED
@@ -114,8 +97,13 @@ def tier_of(project: Project, role: str) -> str:
 # Gathering
 
 
-def gather(project: Project, effect: GatherContext) -> Gathered:
-    """Everything that the role is to know besides its task, each part within its budget."""
+def gather(project: Project, effect: GatherContext, *, knows: bool = True, tools: bool = True) -> Gathered:
+    """
+    Everything that the role is to know besides its task, each part within its budget.
+
+    A role that goes on with the conversation of another one does without what that one was told, if its agent
+    `knows` it. An agent without `tools` is shown files by whoever asks.
+    """
     found, budgets = library(project), project.settings.context
     role = found.role(effect.role)
     block = found.block(effect.role, project.settings.agents.persona_mode)
@@ -123,7 +111,8 @@ def gather(project: Project, effect: GatherContext) -> Gathered:
     parts = [_part(ROLE, block.text, budgets.role, block.sources), _standards(listing, effect, budgets)]
     if effect.role in PLANNERS:
         parts.append(_constraints(project))
-    if role.architecture if effect.architecture is None else effect.architecture:
+    told = found.role(role.continues).architecture if role.continues and not knows else role.architecture
+    if told if effect.architecture is None else effect.architecture:
         parts.append(_architecture(listing, budgets))
     if role.lessons and (learned := heeding.part(project, listing, effect)):
         parts.append(learned)
@@ -136,6 +125,8 @@ def gather(project: Project, effect: GatherContext) -> Gathered:
         summaries=role.summaries,
         steps=tuple(_done(project, effect)),
         budgets={CLOSURE: budgets.closure, SUMMARIES: budgets.summaries, TASK: budgets.task},
+        scaled=True,
+        tools=tools,
     )
 
 

@@ -9,7 +9,9 @@ there is never written over.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,7 @@ import msgspec
 
 from planforge.app import backing, work
 from planforge.documents import plan as plans
-from planforge.documents import template
+from planforge.documents import requests, template
 from planforge.documents.imports import LIMIT, one_line, plain
 from planforge.documents.template import is_blank
 from planforge.errors import Conflict, InvalidDocument, InvalidInput, PlanEdited
@@ -64,7 +66,7 @@ def create(
     said = redact.text(plain(_described(description, known)))
     title = work.title_of(said)
     if not new:
-        backing.require_new(project, title, task)
+        backing.require_new(project, title, task, f"planforge plan create {shlex.quote(title)} --new")
     own, form = _template(project)
     given = redact.text(context.text) if context else ""
     source = context.source if context else ""
@@ -107,7 +109,7 @@ def adopt(project: Project, found: Imported, *, task: str = "", new: bool = Fals
     task, _ = backing.named(project, task) if task else ("", "")
     title = redact.text(one_line(found.title))
     if not new:
-        backing.require_new(project, title, task)
+        backing.require_new(project, title, task, f"planforge plan import {shlex.quote(found.source)} --new")
 
     def render(created: PlanCreated) -> str:
         return plans.render_new(
@@ -131,12 +133,13 @@ def _described(description: str, title: str) -> str:
         description.encode()
     except UnicodeEncodeError as error:
         raise InvalidInput("the description is not UTF-8") from error
-    if not plans.means_nothing(description):
+    if requests.item(description) or not requests.means_nothing(description):
+        work.require_request(description)
         return description
     if not title:
         raise InvalidInput(
             f"`{one_line(description)}` says nothing to whoever reads it later",
-            "say what you want, or name a task that is known here with `--task`",
+            "say what you want, or name a task: `planforge plan create this --task TASK-ID`",
         )
     return title
 
@@ -180,11 +183,15 @@ def _made(
                 content=plans.content_hash(text),
                 object=project.ledger.objects.put(text.encode()),
             )
+            path = project.root / created.path
+            part = _part(path, text.encode())
             try:
                 project.ledger.append(created.plan, [created, written], expected=0)
+                _put(part, path, created.plan)
             except Conflict:
                 continue  # somebody else took this number; the next one is ours
-            _placed(project.root / created.path, text.encode(), created.plan)
+            finally:
+                part.unlink(missing_ok=True)
             break
     return Created(
         plan=created.plan,
@@ -200,14 +207,28 @@ def _made(
     )
 
 
-def _placed(path: Path, content: bytes, plan: str) -> None:
-    """Write a file that is not there yet."""
+def _part(path: Path, content: bytes) -> Path:
+    """The file under another name: what cannot be written is not put on record either."""
+    part = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:
+        with part.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise InvalidInput(f"`{path}` cannot be written: {error.strerror}") from error
+    return part
+
+
+def _put(part: Path, path: Path, plan: str) -> None:
+    """Give the file its name, unless somebody has made one of that name."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
         hint = f"its text is on record: `planforge plan show {plan} --recorded`"
-        raise PlanEdited(f"`{path}` cannot be written: {error.strerror}", hint) from error
+        raise PlanEdited(f"`{path}` is there already", hint) from None
+    except OSError:  # a file system may have no links
+        part.rename(path)

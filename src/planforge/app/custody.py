@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from planforge.app.proofs import commits_of, evidence_of, mentioned, references, summary_of
+from planforge.app.proofs import commits_of, evidence_of, mentioned, proposed_of, references, summary_of
 from planforge.errors import GitFailed, LedgerUnreadable
 from planforge.kernel import events
 from planforge.kernel.events import Event, Recorded
@@ -123,7 +123,10 @@ def _approvals(recorded: Iterable[Recorded], run: str) -> Iterator[Fault]:
     taken: set[tuple[str, str]] = set()
     for item in recorded:
         match item.event:
-            case events.PlanApproved(plan=plan, gate=gate, content=content) if item.stream == plan:
+            case (
+                events.PlanApproved(plan=plan, gate=gate, content=content)
+                | events.GateDecided(plan=plan, gate=gate, content=content, approved=True)
+            ) if item.stream == plan:
                 given[plan, gate] = content
             case events.ApprovalUsed(plan=plan, gate=gate, content=content) as used if item.stream == plan:
                 if given.pop((plan, gate), None) != content:
@@ -164,7 +167,7 @@ class _Files:
                 self._require_files(tree)
         match item.event:
             case events.PatchApplied(commit=commit, parent=parent):
-                if parent not in self._commit(commit).parents:
+                if not self._is_on_top(commit, parent):
                     yield _at(item, f"commit `{commit[:12]}` is not on top of `{parent[:12]}`")
             case events.PatchProposed(commit=commit, files=files):
                 paths = self._changed(commit)
@@ -175,6 +178,19 @@ class _Files:
         if name not in self._objects:
             raise GitFailed(f"commit `{name[:12]}` is missing from the proof")
         return packing.commit(self._objects[name])
+
+    def _is_on_top(self, commit: str, base: str) -> bool:
+        """Whether a commit was made on `base`, or on proposals that were: revisions land together."""
+        landed = {item.event.commit for item in self._recorded if isinstance(item.event, events.PatchApplied)}
+        between = set(proposed_of(self._recorded)) - landed
+        left = [commit]
+        while left:
+            parents = self._commit(left.pop()).parents
+            if base in parents:
+                return True
+            left += between.intersection(parents)
+            between.difference_update(parents)
+        return False
 
     def _files(self, tree: str) -> Mapping[bytes, packing.TreeEntry]:
         if tree not in self._trees:
@@ -200,13 +216,15 @@ class _Files:
     def _left_over(self) -> Iterator[Fault]:
         """What no commit of the run leads to."""
         left = [name for name in commits_of(self._recorded) if name in self._objects]
+        proposed = set(proposed_of(self._recorded))
         wanted = set(left)
         while left:
             name = left.pop()
             content = self._objects[name]
             below: Iterable[str] = ()
             if content.startswith(b"commit "):
-                below = (packing.commit(content).tree,)
+                own = packing.commit(content)
+                below = (own.tree, *own.parents) if name in proposed else (own.tree,)
             elif content.startswith(b"tree "):
                 below = [entry.object for entry in packing.tree(content, len(name))]
             new = [name for name in below if name in self._objects and name not in wanted]

@@ -16,7 +16,8 @@ import msgspec
 
 from planforge.app import runs, story
 from planforge.app.project import Project
-from planforge.errors import InvalidInput, NotFound
+from planforge.errors import InvalidInput, NotFound, RefusedByGate
+from planforge.kernel import directories
 from planforge.kernel.effects import AskHuman, Reply, Tip
 from planforge.kernel.events import PlanCreated
 from planforge.kernel.objects import write_atomically
@@ -30,7 +31,12 @@ DIRECTORY = "planforge-demo"
 SCRIPT = "rehearsal/script.json"
 CAST = "rehearsal/cast.json"
 """Who plays, if not the rehearsal agent; beside the ledger, so that the sample project stays the same."""
+SLOWEST = 600
+"""How many seconds a scene may take at most."""
 VISITOR = "Demo Visitor (rehearsed)"
+ABLE = "import sys, unittest; sys.exit(sys.version_info < (3, 8))"
+"""Whether a Python can run the tests of the sample project."""
+PATIENCE = 30.0
 PLAN_FILE = "docs/plans/plan-001-common-words-and-reading-time.md"
 
 
@@ -44,12 +50,24 @@ class Player(msgspec.Struct, frozen=True, kw_only=True):
 
 def begin(directory: Path | None, *, pace: float, agent: str = "", live: bool = False) -> tuple[Project, str]:
     """Make the new repository and record the run, which a real `agent` may play; nothing is played yet."""
+    if not 0 <= pace <= SLOWEST:  # which what is no number is not either
+        raise InvalidInput(f"`--pace` is a number of seconds from 0 to {SLOWEST}")
+    if agent:
+        _require_able(agent, live=live)
+    was_there = directory is not None and directory.exists()
+    place = _new_directory(directory)
+    try:
+        return _begun(place, pace=pace, agent=agent, live=live)
+    except BaseException:
+        if not was_there:
+            directories.remove(place)
+        raise
+
+
+def _begun(place: Path, *, pace: float, agent: str, live: bool) -> tuple[Project, str]:
     from planforge.app.work import today
     from planforge.workflows.demo import DemoRequest
 
-    if agent:
-        _require_able(agent, live=live)
-    place = _new_directory(directory)
     _git_init(place)
     project = Project.create(place)
     (project.state / SCRIPT).parent.mkdir()
@@ -77,7 +95,7 @@ def begin(directory: Path | None, *, pace: float, agent: str = "", live: bool = 
 
 
 def _require_able(agent: str, *, live: bool) -> None:
-    """Refuse before anything is made, if the agent is not installed or cannot be pointed at a script."""
+    """Refuse before anything is made: an agent that is missing, unconfined, or cannot play a script."""
     from planforge.agents.profiles import Way, choose
 
     name, profile = choose(agent, {})
@@ -86,6 +104,30 @@ def _require_able(agent: str, *, live: bool) -> None:
             f"agent `{name}` cannot be pointed at a scripted server",
             f"`planforge demo --agent {agent} --live` has it ask its own service",
         )
+    if is_open():
+        raise RefusedByGate(
+            f"no sandbox works on this machine, and agent `{name}` is not started without one",
+            "see why with `planforge doctor`; or play without it: `planforge demo`",
+        )
+
+
+def _python() -> str:
+    """The Python that checks the sample project: that of PATH, or ours if that one cannot be used."""
+    import subprocess
+    import sys
+
+    try:
+        subprocess.run([story.PYTHON, "-c", ABLE], capture_output=True, check=True, timeout=PATIENCE)
+    except (OSError, subprocess.SubprocessError):
+        return sys.executable
+    return story.PYTHON
+
+
+def is_open() -> bool:
+    """Whether nothing can be confined on this machine."""
+    from planforge.workspace.sandbox import Level, strongest
+
+    return strongest() is Level.NONE
 
 
 @contextmanager
@@ -144,11 +186,12 @@ class Stage:
         """Write the sample project and commit it. Done twice, it makes the same commit."""
         del effect
         git, root = self._project.git, self._project.root
-        for name, text in story.FILES.items():
+        files = story.files(python=_python(), unconfined=is_open())
+        for name, text in files.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text.encode())
-        git.run("add", "--", *story.FILES, work_tree=root)
+        git.run("add", "--", *files, work_tree=root)
         tree = git.line("write-tree", work_tree=root)
         commit = git.commit_tree(tree, [], "A sample project\n", call.intended_at)
         git.move_ref("refs/heads/main", commit, git.ref("refs/heads/main"))

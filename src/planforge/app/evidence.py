@@ -22,7 +22,7 @@ import msgspec
 
 from planforge.app import settings as settings_of
 from planforge.app.project import Project
-from planforge.app.settings import FILE, Settings
+from planforge.app.settings import Settings, wrong
 from planforge.errors import GitFailed, InvalidInput, LedgerUnreadable, NoRepository, NotFound, NotInitialised
 from planforge.kernel import evidence as kept
 from planforge.kernel.events import VerifyFailed, VerifyOk
@@ -54,7 +54,7 @@ def configured(settings: Settings) -> dict[str, Check] | None:
     named = dict(settings.checks)
     if settings.check is not None:
         if kept.TESTS in named:
-            raise InvalidInput(f"`{FILE}` is not right: `check` and `checks.tests` are the same", "keep one")
+            raise wrong("`check` and `checks.tests` are the same", "keep one")
         named[kept.TESTS] = settings.check
     return named or None
 

@@ -19,7 +19,7 @@ from planforge.app import pipelines, plans, tasks
 from planforge.errors import InvalidInput, NotFound
 from planforge.kernel.effects import FoundFacts, ReadFacts
 from planforge.rules.gates import grammar
-from planforge.rules.gates.evaluation import Reason, Result, evaluate
+from planforge.rules.gates.evaluation import Reason, Result, evaluate, places
 from planforge.rules.gates.grammar import Gate, InvalidGate, Kind
 from planforge.workspace import beneath
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from planforge.app.project import Project
     from planforge.rules.pipelines import Pipeline
 
-ENGINEERING = "docs"
 PLAN_FIELDS = ("status", "title", "path", "branch")
 
 
@@ -55,12 +54,7 @@ class Now:
     @property
     def places(self) -> Mapping[str, str]:
         """What `{task}`, `{plan}` and `{engineering}` stand for."""
-        found = {"engineering": ENGINEERING}
-        if self.task:
-            found["task"] = self.task.path
-        if self.plan:
-            found["plan"] = self.plan.path.removesuffix(".md")
-        return found
+        return places(task=self.task.path if self.task else "", plan=self.plan.path if self.plan else "")
 
     def size(self, path: str) -> int | None:
         """How many bytes a file of the project has; a link or anything else is no file."""
@@ -112,14 +106,21 @@ def size(root: Path, path: str) -> int | None:
 def found(project: Project, effect: ReadFacts) -> FoundFacts:
     """What the gates of a stage ask for."""
     now = Now(project, effect.task)
-    sizes = {path: now.size(path) for path in effect.paths}
+    sizes: dict[str, int | None] = {}
+    unreadable: dict[str, str] = {}
+    for path in effect.paths:
+        try:
+            sizes[path] = now.size(path)
+        except OSError as error:
+            unreadable[path] = error.strerror or str(error)
     fields: dict[str, str | None] = {}
     for name in effect.fields:
         try:
             fields[name] = now.field(name)
         except KeyError:
             continue  # which the gate itself says, with what it asked for
-    return FoundFacts(sizes={path: each for path, each in sizes.items() if each is not None}, fields=fields)
+    there = {path: each for path, each in sizes.items() if each is not None}
+    return FoundFacts(sizes=there, unreadable=unreadable, fields=fields)
 
 
 def check(

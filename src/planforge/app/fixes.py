@@ -62,7 +62,7 @@ def begin(
     if suspicions and not anyway:
         raise RefusedByGate(
             f"that does not sound small: {'; '.join(suspicions)}",
-            f"`{forge_command(text)}`, or the same again with `--anyway`",
+            f"run `{forge_command(text)}`, or `planforge fix {shlex.quote(text)} --anyway`",
         )
     scope = normalise_all(files)
     work.require_agents(project, ROLES)
@@ -112,9 +112,9 @@ def accept(project: Project, name: str, *, actor: str, reason: str) -> str:
         )
     first = _first_request(project, plan.plan)
     because = f"{actor}: {Redactor.of_environment().text(' '.join(reason.split()))}"
-    approvals.give(project, plan.plan, GATE, first.content, actor, alone=True)
     asked = _asked(project, plan.plan, plan.title, first.request, first.content, first.base)
     wanted = msgspec.structs.replace(asked, files=first.files, accepts=commit, accepted_because=because)
+    approvals.give(project, plan.plan, GATE, first.content, actor, alone=True)
     return runs.begin(project, FLOW, plan.plan, _named(wanted))
 
 
@@ -165,6 +165,7 @@ def _title(text: str) -> str:
         raise InvalidInput('say what is to be changed: `planforge fix "..."`')
     if len(text) > LONGEST:
         raise InvalidInput(f"a request may have {LONGEST} characters, not {len(text)}")
+    work.require_request(text)
     return work.title_of(text)
 
 

@@ -7,6 +7,7 @@ one plan, and a plan has one forge at a time; forges of different plans know not
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -59,15 +60,42 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
 def begin(project: Project, words: str, *, cap: int | None = None, context: Imported | None = None) -> Begun:
     """What somebody wants, or a plan to go on with; nothing is started yet."""
     from planforge.documents.plan import looks_like_plan_id
+    from planforge.documents.requests import item, means_nothing
 
     if words.strip() in RESERVED:
         raise InvalidInput(f"`{words.strip()}` is not a request", "see `planforge forge --help`")
     require_constraints(project)
-    if looks_like_plan_id(words):
+    if looks_like_plan_id(words) or plans.of_task(project, words) is not None:
         if context is not None:
             raise InvalidInput(f"`{words.strip()}` is a plan already", "put what else is known into its file")
         return again(project, words, cap=cap)
+    if context is not None and (item(words) or means_nothing(words)):
+        words = context.title
+    elif context is None:
+        _require_request(project, words)
     return Begun(run=work.begin_forge(project, words, cap=cap, context=context), flow=FLOW)
+
+
+def _require_request(project: Project, words: str) -> None:
+    """Refuse words that are none, with what was probably meant: the newest plan there is to go on with."""
+    from planforge.app import fixes
+    from planforge.documents.plan import is_fix
+    from planforge.documents.requests import item, means_nothing
+
+    named = item(words)
+    if named and named.kind == "plan":
+        raise InvalidInput(
+            f"`{words.strip()}` is a name, not a request", f"run `planforge forge {named.name}`"
+        )
+    if named and named.kind == "fix" and (ways := fixes.next_commands(project, named.name)):
+        raise InvalidInput(f"`{words.strip()}` is a fix, not a request", f"run `{ways[-1]}`")
+    open_ = [row for row in plans.rows(project) if row.status in ("DRAFT", "REVIEW") and not is_fix(row.plan)]
+    if open_ and words.strip() and not named and means_nothing(words):
+        raise InvalidInput(
+            f"`{' '.join(words.split())}` does not say what you want",
+            f"say it in a sentence; to go on with the newest plan, run `planforge forge {open_[-1].plan}`",
+        )
+    work.require_request(words)
 
 
 def again(project: Project, name: str, *, cap: int | None = None) -> Begun:
@@ -87,13 +115,14 @@ def again(project: Project, name: str, *, cap: int | None = None) -> Begun:
 
 
 def _refusal(plan: PlanRow) -> RefusedByGate:
-    new = 'forge a new one: `planforge forge "what you want"`'
+    back = plans.back_or_new(plan)
+    still = f"; its text is there still: `planforge plan show {plan.plan}`" if plan.object else ""
     ways = {
         "AUDITING": f"its finished work is being audited: `planforge plan show {plan.plan}`",
         "DONE": f"land it with `planforge land`, or edit `{plan.path}` and approve it again: "
         f"`planforge plan approve {plan.plan}`",
-        "CLOSED": new,
-        "CANCELLED": f"{new}; its text is there still: `planforge plan show {plan.plan}`",
+        "CLOSED": back,
+        "CANCELLED": f"{back}{still}",
     }
     return RefusedByGate(f"`{plan.plan}` is {plan.status}: there is nothing to forge", ways.get(plan.status))
 
@@ -107,7 +136,7 @@ def audit(project: Project, name: str) -> str:
             f"`{plan.plan}` is {plan.status}: only a draft or a plan in review is audited",
             f"see `planforge plan show {plan.plan}`",
         )
-    _require_sound(project, plan)
+    _require_sound(project, plan, f"planforge plan audit {plan.plan}")
     return _resumed(project, plan, 1)
 
 
@@ -119,10 +148,11 @@ def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
     there = bool(plan.object) or (project.root / plan.path).exists()
     text = plans.text(project, plan) if there else ""
     if blank := there and is_blank(text):
-        _require_header(plan, text)
+        _require_header(plan, text, f"planforge forge {plan.plan}")
     elif there:
-        _require_sound(project, plan)
+        _require_sound(project, plan, f"planforge forge {plan.plan}")
     work.require_agents(project, work.ROLES_OF_FORGE)
+    work.require_directory(project, Path(plan.path).parent.as_posix(), "plans")
     request = msgspec.structs.replace(
         work.forge_request(project, plan.plan, plan.title, _request_of(project, plan.plan), cap=cap),
         task=plan.task,
@@ -151,26 +181,26 @@ def _asked_first(project: Project, plan: str) -> ForgeRequest | None:
     return None
 
 
-def _require_sound(project: Project, plan: PlanRow) -> None:
+def _require_sound(project: Project, plan: PlanRow, command: str) -> None:
     """Refuse a file that an audit cannot go on with; whoever edited it is told what is wrong."""
     from planforge.documents.plan import resuming_faults
 
     text = plans.text(project, plan)
-    _require(plan, resuming_faults(text))
-    _require_header(plan, text)
+    _require(plan, resuming_faults(text), command)
+    _require_header(plan, text, command)
 
 
-def _require_header(plan: PlanRow, text: str) -> None:
+def _require_header(plan: PlanRow, text: str, command: str) -> None:
     from planforge.documents.plan import header_faults
 
-    _require(plan, header_faults(text, plan.plan))
+    _require(plan, header_faults(text, plan.plan), command)
 
 
-def _require(plan: PlanRow, faults: tuple[str, ...]) -> None:
+def _require(plan: PlanRow, faults: tuple[str, ...], command: str) -> None:
     if faults:
         raise RefusedByGate(
             f"`{plan.path}` cannot be audited as it is: {'; '.join(faults)}",
-            f"edit `{plan.path}`, then run `planforge forge {plan.plan}` again",
+            f"edit `{plan.path}`, then run `{command}` again",
         )
 
 
@@ -301,7 +331,7 @@ def implement(project: Project, run: str, *, actor: str) -> Implementation:
 
 def _forged(project: Project, run: str) -> tuple[Forged, str, tuple[RecordedFinding, ...]]:
     """How a forge ended, the hash of what it left, and what its last audit found that does not block."""
-    from planforge.kernel.replay import CANCELLED
+    from planforge.kernel.wording import CANCELLED
 
     events = [item.event for item in project.ledger.stream(run)]
     ended = next((event for event in events if isinstance(event, RunEnded)), None)

@@ -18,6 +18,7 @@ from planforge.kernel.effects import GatherContext, GatheredPart
 from planforge.kernel.events import ContextSource, PlanCreated, TaskOpened
 from planforge.kernel.paths import exact
 from planforge.kernel.tokens import estimate
+from planforge.kernel.wording import counted
 from planforge.rules import lessons
 from planforge.workflows import prompts
 from planforge.workflows.context import LESSONS, MARKER_TOKENS
@@ -60,7 +61,7 @@ def _between(
     if told.left_out:
         told = lessons.told(wanted, room - MARKER_TOKENS)
     number = len(told.left_out)
-    count = f"{number} lesson{'' if number == 1 else 's'}"
+    count = counted(number, "lesson")
     missing = f"{count}: {', '.join(told.left_out[:5])}{' and others' * (number > 5)}" if number else ""
     if told.lines:
         lines = [*told.lines, *([f"[left out here: {count}]"] if number else [])]

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planforge.documents.imports import LIMIT, Imported, decoded, issues, one_line, prose, speckit
 from planforge.errors import InvalidInput, NotFound
+from planforge.kernel.files import read_regular
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -95,15 +95,11 @@ def _shown(project: Project, path: Path) -> str:
 def _content(path: Path, limit: int = LIMIT) -> bytes:
     """What a regular file holds, up to a little more than may be."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-        with open(handle, "rb") as file:  # noqa: PTH123  (it is open already)
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise InvalidInput(f"`{path}` is not a file that can be read", "name a file, or use `-`")
-            return file.read(limit + 1)
+        return read_regular(path, limit + 1)
     except FileNotFoundError as error:
         raise NotFound(f"there is no `{path}`") from error
     except OSError as error:
-        raise InvalidInput(f"`{path}` cannot be read: {error.strerror}") from error
+        raise InvalidInput(f"`{path}` cannot be read: {error.strerror}", "name a file, or use `-`") from error
 
 
 def _documents(directory: Path, shown: str) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ import msgspec
 
 from planforge.app import plans, queue, runs
 from planforge.documents.plan import is_fix
-from planforge.errors import InvalidInput, NoRepository, NotFound, RefusedByGate
+from planforge.errors import InvalidInput, NoRepository, NotFound, PlanforgeError, RefusedByGate
 from planforge.kernel import effects, events
 from planforge.kernel.effects import HeldPlan, Probed, Target
 from planforge.kernel.events import ForeseenConflict
@@ -107,7 +107,9 @@ def branch_named(project: Project, onto: str | None) -> str:
             "say which: `planforge land --onto BRANCH`",
         )
     if name.startswith(landing.PREFIX):
-        raise InvalidInput(f"`{name}` is a branch of Planforge's", "name one of yours with `--onto`")
+        raise InvalidInput(
+            f"`{name}` is a branch of Planforge's", "name one of yours: `planforge land --onto BRANCH`"
+        )
     query = ("show-ref", "--verify", "--quiet", "--", f"{HEADS}{name}")
     if project.git.run(*query, accept=(0, 1, 128)).returncode:
         if not project.git.has_commits():
@@ -138,7 +140,7 @@ def _lock(project: Project, branch: str) -> Path:
 def preview(project: Project, names: Collection[str] = (), onto: str | None = None) -> Preview:
     """What would land, in order; nothing is moved."""
     branch = branch_named(project, onto)
-    wanted = tuple(plans.row(project, name).plan for name in names)
+    wanted = _wanted(project, names)
     target, _ = landing.find_target(project.git, branch, queue.made(project))
     found = queue.queue(project, branch, target.tip, wanted)
     return Preview(
@@ -151,6 +153,22 @@ def preview(project: Project, names: Collection[str] = (), onto: str | None = No
         held=found.held,
         landed=found.landed,
     )
+
+
+def _wanted(project: Project, names: Collection[str]) -> tuple[str, ...]:
+    """The plans that are named; a task of a pipeline has passed its own gates and is a person's to merge."""
+    from planforge.app import tasks
+
+    for name in names:
+        if name.strip().startswith("task-") and plans.of_task(project, name) is None:
+            task = tasks.row(project, name)
+            if merge := tasks.to_merge(project, task):
+                raise InvalidInput(
+                    f"`{task.task}` is a task of a pipeline; its work is on `{task.branch}`", f"run `{merge}`"
+                )
+            said = f"is {task.status}: there is nothing to land"
+            raise InvalidInput(f"`{task.task}` {said}", f"see `planforge task show {task.task}`")
+    return tuple(plans.row(project, name).plan for name in names)
 
 
 def _forecasts(project: Project, target: Target, ready: Collection[effects.QueuedPlan]) -> Iterator[Forecast]:
@@ -174,7 +192,7 @@ def begin(project: Project, names: Collection[str] = (), onto: str | None = None
         if unfinished := _unfinished(project, LAND, branch):
             said = f"`{unfinished}` has not finished landing on `{branch}`"
             raise RefusedByGate(said, f"run `planforge resume {unfinished}`")
-        wanted = tuple(plans.row(project, name).plan for name in names)
+        wanted = _wanted(project, names)
         target, _ = landing.find_target(project.git, branch, queue.made(project))
         found = queue.queue(project, branch, target.tip, wanted)
         if not (found.ready or found.held or target.missing or target.foreign):
@@ -240,6 +258,17 @@ def begin_again(project: Project, plan: str) -> str | None:
     kept = merging.keep(git, story.started.run, f"{row.plan}.before", at)
     git.move_ref(f"{HEADS}{row.branch}", base, at)
     return kept
+
+
+def reaches(project: Project, commit: str) -> bool:
+    """Whether the branch that plans land on, or what has landed beside it, has a commit."""
+    try:
+        branch = branch_named(project, None)
+        tips = [f"{HEADS}{branch}", f"{HEADS}{landing.beside(branch)}"]
+    except PlanforgeError:  # no branch is checked out
+        tips = ["HEAD"]
+    found = [tip for tip in tips if project.git.ref(tip)]
+    return any(queue.has(project.git, tip, commit) for tip in found)
 
 
 def is_ahead(project: Project, onto: str | None = None) -> bool:

@@ -72,7 +72,7 @@ class Limits:
             return agent
         raise AgentLimited(
             f"agent `{agent}` has reached its limit; `{self._run}` is parked until {shown(until)}",
-            f"then run `planforge resume {self._run}`; with `--now` it is tried at once",
+            f"then run `planforge resume {self._run}`; at once: `planforge resume {self._run} --now`",
             until=until,
         ) from error
 
@@ -92,7 +92,7 @@ class Limits:
 
     def _switched(self, agent: str, role: str, until: str, reason: str) -> str:
         for successor in self._candidates(agent):
-            if not self.until(successor):
+            if not self.until(successor) and self._can_as_much(successor, agent):
                 self._record(
                     AgentSwitched(
                         run=self._run, role=role, agent=agent, successor=successor, until=until, reason=reason
@@ -115,6 +115,14 @@ class Limits:
                 continue
             if name != agent:
                 yield name
+
+    def _can_as_much(self, successor: str, agent: str) -> bool:
+        """Whether an agent has tools where the other has: the question was put for one that does."""
+        known = profiles.every(self._settings.profiles)
+        return all(
+            known[successor].has_tools(reading=reading) or not known[agent].has_tools(reading=reading)
+            for reading in (True, False)
+        )
 
     async def _wait(self, agent: str, until: str, key: str) -> None:
         """Wait for the limit to end; whoever stops the command stops this too."""

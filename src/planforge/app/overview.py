@@ -15,6 +15,7 @@ from planforge.app.plans import PlanRow, StepRow
 from planforge.app.questions import QuestionRow
 from planforge.app.runs import RunRow
 from planforge.app.tasks import TaskRow
+from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -57,7 +58,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """Something that does not go on without a person."""
 
     what: str
-    """question, gate, plan, run or task"""
+    """question, gate, plan, plans, run or task"""
     name: str
     about: str
     since: str
@@ -82,6 +83,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     root: str
     events: int
     runs: tuple[RunRow, ...]
+    """The unfinished ones, and the newest of those that are over."""
     plans: tuple[PlanStatus, ...]
     next: tuple[str, ...]
     """Commands that make sense now, the most urgent first."""
@@ -95,6 +97,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     cost: Cost = Cost()
     """What all runs have cost."""
     now: str = ""
+    ended: int = 0
+    """How many runs are over."""
 
 
 def overview(project: Project) -> Overview:
@@ -121,6 +125,7 @@ def overview(project: Project) -> Overview:
         waiting=_waiting(project, every, listed, asked, current),
         cost=_in_all(project),
         now=project.ledger.now().isoformat(timespec="seconds"),
+        ended=len(ended),
     )
 
 
@@ -191,11 +196,22 @@ def _waiting(
                 Waiting(
                     what="plan",
                     name=item.plan.plan,
-                    about=f"{item.plan.status}: {item.plan.title}",
+                    about=f"{item.plan.status}{_voided(project, item.plan)}: {item.plan.title}",
                     since=item.plan.updated_at,
                     command=command,
                 )
             )
+    if files := plans.unknown(project):
+        number = counted(len(files), "plan file")
+        found.append(
+            Waiting(
+                what="plans",
+                name=number,
+                about=f"this ledger does not know {files[0]}{' and others' if len(files) > 1 else ''}",
+                since=project.ledger.now().isoformat(timespec="seconds"),
+                command=plans.ADOPT,
+            )
+        )
     found += [
         Waiting(
             what="task",
@@ -247,10 +263,10 @@ def _command(project: Project, item: PlanStatus, unlanded: set[str]) -> str:
         return _next_of_fix(plan, item.steps)
     if plan.status == "DRAFT" and plan.object:
         return f"planforge forge {plan.plan}"
+    if plan.status in ("APPROVED", "IMPLEMENTING") or _is_made_anew(item):
+        return _going_on(project, item)[0]
     if plan.status == "DONE":
         return "planforge land" if plan.plan in unlanded else ""
-    if plan.status in ("APPROVED", "IMPLEMENTING"):
-        return _going_on(project, item)[0]
     return {
         "REVIEW": f"planforge plan show {plan.plan}",
         "AUDITING": f"planforge plan run {plan.plan}",
@@ -305,7 +321,7 @@ def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...])
             commands += [f"planforge forge {plan.plan}", f"planforge plan approve {plan.plan}"]
         elif plan.status == "REVIEW":
             commands += [f"planforge plan show {plan.plan}", f"planforge plan approve {plan.plan}"]
-        elif plan.status in ("APPROVED", "IMPLEMENTING"):
+        elif plan.status in ("APPROVED", "IMPLEMENTING") or _is_made_anew(item):
             commands += _going_on(project, item)
         elif plan.status == "DONE" and plan.plan in unlanded and "planforge land" not in commands:
             commands.append("planforge land")
@@ -313,6 +329,7 @@ def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...])
         commands.append("planforge land --update-checkout")
     stuck = [task for task in tasks.rows(project) if task.stuck and task.task not in busy]
     commands += [f"planforge task show {task.task}" for task in stuck]
+    commands += [plans.ADOPT] if plans.unknown(project) else []
     return commands or ['planforge forge "what you want"']
 
 
@@ -351,21 +368,44 @@ def _is_ahead(project: Project) -> bool:
         return False
 
 
-def _going_on(project: Project, item: PlanStatus) -> list[str]:
-    """How to go on with an approved or stopped plan, as `plan phases` says it, without all that it loads."""
+def _is_made_anew(item: PlanStatus) -> bool:
+    """Whether a plan was done, and its phases were made once more and are to be done again."""
+    from planforge.rules.selection import MET
+
+    made = item.plan.path and item.plan.status == "DONE"
+    return bool(made) and any(step.status not in MET for step in item.steps)
+
+
+def _content(project: Project, plan: PlanRow) -> str | None:
+    """The hash of a plan as it is on disk; None if it cannot be read."""
     from planforge.documents.plan import content_hash
     from planforge.errors import PlanforgeError
 
-    plan = item.plan
     try:
-        content = content_hash(plans.text(project, plan))
+        return content_hash(plans.text(project, plan))
     except PlanforgeError:
+        return None
+
+
+def _voided(project: Project, plan: PlanRow) -> str:
+    """That a plan was edited after its approval, in words; empty if it was not."""
+    if plan.status not in ("APPROVED", "IMPLEMENTING") or plan.plan.startswith(FIX):
+        return ""
+    edited = _content(project, plan) not in (None, plan.content)
+    return ", but edited since, so its approval is void" if edited else ""
+
+
+def _going_on(project: Project, item: PlanStatus) -> list[str]:
+    """How to go on with a plan that has work left, as `plan phases` says it, without all that it loads."""
+    plan = item.plan
+    content = _content(project, plan)
+    if content is None:
         return [f"planforge plan show {plan.plan}"]
     query = "SELECT content FROM revisions WHERE plan = ? ORDER BY revision DESC LIMIT 1"
     if any(made not in ("", content) for (made,) in project.ledger.query(query, plan.plan)):
         again = f"planforge plan phases {plan.plan} --regenerate"
         return [f"{again} --keep-done", again]
-    if content != plan.content:  # which is what was approved last
+    if content != plan.content or plan.status == "DONE":  # the content is what was approved last
         return [f"planforge plan approve {plan.plan}"]
     failed = next((step.step for step in item.steps if step.status == "failed"), "")
     if failed and plan.status == "IMPLEMENTING":

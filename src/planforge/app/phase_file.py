@@ -7,6 +7,7 @@ written again, and what differs is said in words.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,8 +18,9 @@ from planforge.app import phase_views, plans
 from planforge.app.phase_views import Made, PhaseView
 from planforge.documents import phases as documents
 from planforge.documents.phases import Phase, PhaseKind
-from planforge.documents.plan import parse_plan_id
+from planforge.documents.plan import content_hash, parse_plan_id
 from planforge.kernel import events
+from planforge.kernel.files import read_regular
 from planforge.kernel.graph.steps import happened
 from planforge.kernel.objects import address, write_atomically
 
@@ -41,6 +43,16 @@ def write(project: Project, plan: str) -> None:
     path = _file(project, row)
     _put_aside(path)
     write_atomically(path, _sealed(_rendered(project, row, made)).encode())
+
+
+def catch_up(project: Project, plan: str) -> None:
+    """Write the file if it lags behind the ledger; one that somebody has touched, or their plan, is left."""
+    row, made = plans.row(project, plan), phase_views.made_last(project, plan)
+    if made is None or content_hash(plans.text(project, row)) != made.event.content:
+        return
+    path = _file(project, row)
+    if path.is_file() and not path.is_symlink() and _is_ours(path.read_bytes()):
+        write(project, plan)
 
 
 def _rendered(project: Project, plan: PlanRow, made: Made) -> str:
@@ -120,6 +132,8 @@ def _put_aside(path: Path) -> None:
         content = path.read_bytes()
     except FileNotFoundError:
         return
+    except IsADirectoryError:
+        content = os.urandom(8)  # there may be others that were put aside
     if not _is_ours(content):
         path.rename(path.with_name(f"{path.stem}.edited-{address(content)[:8]}.md"))
 
@@ -134,9 +148,11 @@ def edited(project: Project, plan: PlanRow, *, stale: bool = False) -> tuple[str
     """In what the file differs from the ledger, in words; `stale` is while the plan says something else."""
     path, made = _file(project, plan), phase_views.made_last(project, plan.plan)
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except FileNotFoundError:
         return (f"`{path.name}` is gone; it is written again with the next change",)
+    except OSError as error:
+        return (f"`{path.name}` cannot be read: {error.strerror}",)
     if stale and _is_ours(content):
         return ()
     said = SEAL.sub("", content.decode("utf-8", "replace"))

@@ -10,12 +10,17 @@ from planforge.app import plans
 from planforge.documents import phases as documents
 from planforge.documents.phases import Phase, PhaseKind
 from planforge.documents.plan import content_hash
+from planforge.errors import PlanforgeError
 from planforge.kernel import events
+from planforge.workspace.listing import Listing
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from planforge.app.plans import PlanRow, StepRow
     from planforge.app.project import Project
     from planforge.kernel.events import PhasesGenerated
+    from planforge.workspace.git import Git
 
 
 class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +85,33 @@ def _said(project: Project, plan: PlanRow, made: PhasesGenerated) -> tuple[Phase
     text = plans.text(project, plan)
     if content_hash(text) != made.content:
         return ()
-    return documents.decompose(text, max_files=made.max_files, parallel=made.parallel)
+    return documents.decompose(text, max_files=made.max_files, parallel=made.parallel, present=made.present)
+
+
+def present(git: Git, text: str, branch: str = "") -> tuple[str, ...]:
+    """
+    Of the names in a plan that are files only if the repository has them, those that it has: on the plan's
+    branch, or else in what is checked out. A path with spaces is one, too, if its directory is there.
+    """
+    names = documents.doubtful(text)
+    tip = git.ref(f"refs/heads/{branch}") if branch and names else None
+    if not names or not (tip or git.has_commits()):
+        return ()
+    files = Listing(git, tip or "HEAD").entries
+    directories = {path.rpartition("/")[0] for path in files} - {""}
+    return tuple(
+        path for path in names if path in files or (" " in path and path.rpartition("/")[0] in directories)
+    )
+
+
+def present_in(directory: Path, text: str) -> tuple[str, ...]:
+    """The same of a text that is no plan of a project yet; none where there is no repository."""
+    from planforge.workspace.git import Git
+
+    try:
+        return present(Git.find(directory), text) if documents.doubtful(text) else ()
+    except PlanforgeError:
+        return ()
 
 
 def view(phase: Phase, row: StepRow | None) -> PhaseView:

@@ -8,12 +8,13 @@ made anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.app import approvals, phase_file, phase_views, plans, runs
+from planforge.app import approvals, phase_file, phase_views, plans, runs, statuses
 from planforge.app.phase_views import PhaseView
 from planforge.documents import phases as documents
 from planforge.documents.phases import Phase, PhaseKind, signature
@@ -87,6 +88,7 @@ def generate(
     plan = plans.row(project, name)
     text = plans.text(project, plan)
     plans.require_open(plan)
+    approvals.require_whole(project, plan, text, REGENERATE.format(plan=plan.plan))
     before = phase_views.newest(project, plan.plan)
     if parallel is None and before is not None:
         said = declared_parallel(text)
@@ -98,22 +100,32 @@ def generate(
         return [] if _said_twice(project, made) else [made]
 
     project.ledger.transact(decide)
-    phase_file.write(project, plan.plan)
+    _show(project, plan.plan)
     return view(project, plan.plan)
 
 
-def cut(project: Project, text: str, parallel: bool | None) -> tuple[tuple[Phase, ...], bool]:
+def _show(project: Project, plan: str) -> None:
+    """Write the phases file. What is on record holds without it; `view` says in what a file differs."""
+    with suppress(OSError):
+        phase_file.write(project, plan)
+
+
+def cut(
+    project: Project, text: str, parallel: bool | None, present: Collection[str]
+) -> tuple[tuple[Phase, ...], bool]:
     """The phases of such a plan, and whether they are side by side."""
     settings = project.settings.run
     said = declared_parallel(text) if parallel is None else parallel
     side_by_side = settings.parallel if said is None else said
-    return documents.decompose(text, max_files=settings.max_files, parallel=side_by_side), side_by_side
+    found = documents.decompose(text, max_files=settings.max_files, parallel=side_by_side, present=present)
+    return found, side_by_side
 
 
 def _write(
     project: Project, plan: str, text: str, *, parallel: bool | None, keep_done: bool, actor: str
 ) -> Write:
-    found, side_by_side = cut(project, text, parallel)
+    present = phase_views.present(project.git, text, plans.row(project, plan).branch)
+    found, side_by_side = cut(project, text, parallel, present)
     selection.check(_candidates(found, {}))
     kept = _kept(project, plan, found) if keep_done else ()
     event = events.PhasesGenerated(
@@ -125,6 +137,7 @@ def _write(
         signatures={phase.id: signature(phase) for phase in found},
         kept=kept,
         actor=actor,
+        present=present,
     )
     return Write(plan, None, [event])
 
@@ -174,7 +187,8 @@ def view(project: Project, name: str) -> PhasesView:
     text = plans.text(project, plan)
     made, content = phase_views.made_last(project, plan.plan), content_hash(text)
     if made is None:
-        found, side_by_side = cut(project, text, None)
+        present = phase_views.present(project.git, text, plan.branch)
+        found, side_by_side = cut(project, text, None, present)
         shown = tuple(phase_views.view(phase, None) for phase in found)
         return PhasesView(
             plan=plan.plan,
@@ -198,6 +212,15 @@ def view(project: Project, name: str) -> PhasesView:
         edited=phase_file.edited(project, plan, stale=made.event.content != content),
         next=tuple(_again(plan) if made.event.content != content else _next(project, plan, shown, content)),
     )
+
+
+def following(project: Project, plan: PlanRow) -> tuple[str, ...]:
+    """What to type about a plan next, whether or not it has a file."""
+    if not plan.path:
+        from planforge.app.overview import about_fix
+
+        return tuple(about_fix(project, plan))
+    return view(project, plan.plan).next if plan.object else (f"planforge forge {plan.plan}",)
 
 
 def _again(plan: PlanRow) -> list[str]:
@@ -224,7 +247,7 @@ def _next(project: Project, plan: PlanRow, shown: Sequence[PhaseView], content: 
 
 def _landing(project: Project, plan: str) -> list[str]:
     """What is left to do with a plan of which every phase is done."""
-    if any(project.ledger.query("SELECT 1 FROM unlanded WHERE plan = ?", plan)):
+    if statuses.unlanded(project, plan):
         return [f"planforge plan land {plan}"]
     from planforge.app.landing import is_ahead
 
@@ -279,7 +302,9 @@ def read(project: Project, effect: effects.ReadPhases) -> effects.KnownPhases:
         raise RefusedByGate(error.message, error.hint) from error
     made = phase_views.newest(project, plan.plan)
     assert made is not None
-    cut_now = documents.decompose(text, max_files=made.max_files, parallel=made.parallel)
+    cut_now = documents.decompose(
+        text, max_files=made.max_files, parallel=made.parallel, present=made.present
+    )
     if tuple(planned(phase) for phase in cut_now) != made.steps:
         raise stale(plan.plan)  # another version of Planforge cut them otherwise
     rows = plans.steps(project, plan.plan)
@@ -291,7 +316,45 @@ def read(project: Project, effect: effects.ReadPhases) -> effects.KnownPhases:
         changed={row.step: changed for row in failed if (changed := _changed(project, plan, row.step))},
         parallel=made.parallel,
         max_files=made.max_files,
+        present=made.present,
+        landed={
+            step: commit
+            for step, commit in _landed_before(project, plan, made).items()
+            if known.get(step, "pending") not in MET
+        },
     )
+
+
+def _landed_before(project: Project, plan: PlanRow, made: events.PhasesGenerated) -> dict[str, str]:
+    """
+    What has landed for the same phases before they were made anew, and is on the branch still.
+
+    A phase is the same if it says the same, and if no other phase has landed in its files since. They have to
+    be as it left them, or as an audit mended them. One that could not land with its plan is to be done again.
+    """
+    if not plan.branch:
+        return {}
+    signatures: dict[str, str] = {}
+    audits: set[str] = set()
+    found: dict[str, tuple[events.PatchApplied, ...]] = {}
+    for item in happened(project.ledger, plan.plan):
+        match item.event:
+            case events.PhasesGenerated(signatures=given, steps=steps):
+                signatures = given
+                audits = {step.step for step in steps if step.kind == PhaseKind.AUDIT}
+            case events.PatchApplied(step=step) as mended if step in audits:
+                found = {key: (*applied, mended) for key, applied in found.items()}
+            case events.PatchApplied(step=step, scope=scope) as one:
+                found = {key: each for key, each in found.items() if not set(each[0].scope) & set(scope)}
+                found[signatures.get(step, "")] = (one,)
+            case events.StepReopened(step=step):
+                found.pop(signatures.get(step, ""), None)
+    same = {step: found[signed] for step, signed in made.signatures.items() if signed in found}
+    return {
+        step: applied[0].commit
+        for step, applied in same.items()
+        if landing.keeps(project.git, plan.branch, [(each.parent, each.commit) for each in applied])
+    }
 
 
 def _statuses(project: Project, plan: str, rows: Sequence[StepRow]) -> dict[str, str]:
@@ -373,9 +436,12 @@ def _skip(
 
     try:
         project.ledger.transact(decide)
-    finally:
-        # Also if nothing is left to be done, because a process died between the fact and the file.
-        phase_file.write(project, plan.plan)
+    except RefusedByGate:
+        # Nothing may be left to be done because a process died between the fact and the file.
+        with suppress(OSError, PlanforgeError):
+            phase_file.catch_up(project, plan.plan)
+        raise
+    _show(project, plan.plan)
     return view(project, plan.plan)
 
 
@@ -384,6 +450,8 @@ def require(project: Project, plan: str) -> list[Candidate]:
     row = plans.row(project, plan)
     made = phase_views.newest(project, plan)
     if made is None:
+        if not row.path:
+            raise plans.without_file(row)
         raise RefusedByGate(f"`{plan}` has no phases yet", f"see `planforge plan phases {plan}`")
     if made.content != content_hash(plans.text(project, row)):
         raise stale(plan)
@@ -406,7 +474,9 @@ def runnable(project: Project, plan: str, name: str) -> str:
     """The phase of that name, if it can be run now."""
     row = plans.row(project, plan)
     if phase_views.newest(project, plan) is None:
-        found = _candidates(cut(project, plans.text(project, row), None)[0], {})
+        text = plans.text(project, row)
+        present = phase_views.present(project.git, text, row.branch)
+        found = _candidates(cut(project, text, None, present)[0], {})
     else:
         found = require(project, plan)
     return selection.target(found, name, plan).id

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.app import contexts, settings
+from planforge.app.role_library import library_at
 from planforge.errors import InvalidInput
 from planforge.rules.gates.grammar import MAX_BYTES, Gate, Kind, in_markdown
 from planforge.rules.pipelines import Pipeline
@@ -83,7 +84,7 @@ def _words(gate: Gate | None) -> str:
 
 def check(root: Path, names: Sequence[str]) -> list[Checked]:
     """Check some, or all."""
-    roles = contexts.library_at(root, settings.read(root).agents.roles_directory).roles
+    roles = library_at(root, settings.read(root).agents.roles_directory).roles
     found = [find(root, name) for name in names] or known(root)
     found = [_with_gates(root, each) for each in found]
     return [_checked(pipeline, roles) for pipeline in found]

@@ -86,6 +86,8 @@ def history(project: Project, plan: str) -> Iterator[Event]:
 def diff(project: Project, name: str, before: str = "", after: str = "") -> PlanDiff:
     """What changed between two rounds; without any, from the one before the last change to the file."""
     plan, known = plans.row(project, name), rounds(project, name)
+    if not plan.path:
+        raise plans.without_file(plan)
     names = [each.round for each in known]
     if len(names) < 2:
         raise InvalidInput(

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from planforge.errors import InvalidDocument, NotFound, RefusedByGate
+from planforge.kernel.files import read_regular
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
     from planforge.rules.badges import Judged
+
+
+FILE = r"^plan-0*(?P<number>[1-9][0-9]{0,7})-(?!phases(?:\.edited-[0-9a-f]+)?\.md$).+\.md$"
+"""The name of a plan's file; the one that shows its phases is another."""
+PLANS = "docs/plans"
+"""The directory of plan files, unless `forge.plans` names another one."""
+ADOPT = "planforge plan adopt --all"
+OVER = ("CLOSED", "CANCELLED")
+"""The statuses of a plan that has come to its end."""
 
 
 class PlanRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +127,39 @@ def row(project: Project, name: str) -> PlanRow:
     plan = parse_name(name)
     for found in project.ledger.select(PlanRow, "plans WHERE plan = ?", plan):
         return found
+    if any(f"/{plan}-" in path for path in unknown(project)):
+        raise NotFound(
+            f"`{plan}` has a file, and this ledger does not know it",
+            f"take it in with `planforge plan adopt {plan}`",
+        )
     raise NotFound(f"there is no `{plan}` here", "see `planforge plan list`")
+
+
+def unknown(project: Project) -> tuple[str, ...]:
+    """The plan files in the repository that this ledger does not know, by their numbers."""
+    directory = _directory(project)
+    place = project.root / directory
+    known = {plan.plan for plan in rows(project)}
+    found = []
+    for path in place.glob("plan-*.md") if place.resolve().is_relative_to(project.root.resolve()) else ():
+        file = re.search(FILE, path.name)
+        if file and f"plan-{int(file['number']):03}" not in known:
+            found.append((int(file["number"]), f"{directory}/{path.name}"))
+    return tuple(path for _, path in sorted(found))
+
+
+def _directory(project: Project) -> str:
+    """Where plan files are. All settings are too slow to load for `status`; others say their faults."""
+    try:
+        text = read_regular(project.root / "planforge.toml").decode()
+        if "plans" not in text:
+            return PLANS
+        import tomllib
+
+        said = tomllib.loads(text)["forge"]["plans"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return PLANS
+    return said if isinstance(said, str) and said.isprintable() else PLANS
 
 
 def named(project: Project, name: str) -> str:
@@ -159,11 +202,11 @@ def phases_path(plan: PlanRow) -> str:
 def text(project: Project, plan: PlanRow) -> str:
     """The plan file as it is on disk now."""
     if not plan.path:
-        raise _without_file(plan)
+        raise without_file(plan)
     path = project.root / plan.path
     hint = f"its last text is on record: `planforge plan show {plan.plan} --recorded`"
     try:
-        return path.read_bytes().decode()
+        return read_regular(path).decode()
     except FileNotFoundError:
         if not plan.object:
             raise _never_written(plan) from None
@@ -176,11 +219,18 @@ def text(project: Project, plan: PlanRow) -> str:
 
 def require_open(plan: PlanRow) -> None:
     """Refuse to do anything with a plan that has come to its end."""
-    if plan.status in ("CLOSED", "CANCELLED"):
+    if plan.status in OVER:
         raise RefusedByGate(
-            f"`{plan.plan}` is {plan.status}: nothing more is done with it",
-            'make a new one: `planforge forge "what you want"`',
+            f"`{plan.plan}` is {plan.status}: nothing more is done with it", back_or_new(plan)
         )
+
+
+def back_or_new(plan: PlanRow) -> str:
+    """What a person can do who wants more of a plan that has come to its end."""
+    return (
+        f"take that back with `planforge plan reopen {plan.plan} --reason TEXT`, "
+        'or make a new one: `planforge forge "what you want"`'
+    )
 
 
 def view(project: Project, name: str) -> PlanView:
@@ -208,20 +258,20 @@ def recorded_text(project: Project, name: str) -> str:
     """The plan's text as Planforge last wrote it, whatever became of the file."""
     plan = row(project, name)
     if not plan.object:
-        raise _never_written(plan) if plan.path else _without_file(plan)
+        raise _never_written(plan) if plan.path else without_file(plan)
     return project.ledger.objects.get(plan.object).decode()
 
 
-def _without_file(plan: PlanRow) -> NotFound:
+def without_file(plan: PlanRow) -> NotFound:
+    """Why there is nothing to read of a plan that has no file, such as a fix."""
     return NotFound(
         f"`{plan.plan}` has no plan file", f"what became of it: `planforge plan evidence {plan.plan}`"
     )
 
 
 def _never_written(plan: PlanRow) -> NotFound:
-    return NotFound(
-        f"`{plan.plan}` has no text: no draft of it was finished", f"run `planforge forge {plan.plan}`"
-    )
+    hint = back_or_new(plan) if plan.status in OVER else f"run `planforge forge {plan.plan}`"
+    return NotFound(f"`{plan.plan}` has no text: no draft of it was finished", hint)
 
 
 def mark(project: Project, plan: str, status: str) -> None:
@@ -242,10 +292,18 @@ def mark(project: Project, plan: str, status: str) -> None:
             write_atomically(path, after.encode())
 
 
-def mark_as_recorded(project: Project, plan: str) -> None:
-    """Have the file say the status that the ledger says, if there is a file in which it can be said."""
-    from contextlib import suppress
+def mark_as_recorded(project: Project, plan: str) -> str:
+    """
+    Have the file say the status that the ledger says; why it does not say so, or nothing if it does.
 
+    What is on record holds whatever the file says. So it is no error if somebody has made something else of
+    the file, or if it cannot be written.
+    """
     for found in project.ledger.select(PlanRow, "plans WHERE plan = ? AND path <> ''", plan):
-        with suppress(InvalidDocument, NotFound):  # somebody has made something else of it
+        try:
             mark(project, found.plan, found.status)
+        except (InvalidDocument, NotFound) as error:
+            return f"`{found.path}` does not say {found.status}: {error.message}"
+        except OSError as error:
+            return f"`{found.path}` does not say {found.status}: {error.strerror}"
+    return ""

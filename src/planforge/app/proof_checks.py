@@ -13,6 +13,7 @@ import msgspec
 
 from planforge.app import custody, replays
 from planforge.errors import InvalidInput, NotFound, PlanforgeError
+from planforge.kernel.files import read_regular
 from planforge.kernel.ledger import Fault
 from planforge.kernel.replay import Replay
 from planforge.kernel.replay import proof_reading as reading
@@ -39,11 +40,12 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 def check(path: Path) -> tuple[Proof, Checked]:
     """Read a proof and say whether it holds."""
     try:
-        if path.stat().st_size > reading.FILE_LIMIT:
+        data = read_regular(path, reading.FILE_LIMIT + 1)
+        if len(data) > reading.FILE_LIMIT:
             raise InvalidInput(f"`{path}` is not a proof: it is too large")
-        data = path.read_bytes()
     except OSError as error:
-        raise NotFound(f"cannot read `{path}`: {error.strerror}") from error
+        kind = NotFound if isinstance(error, FileNotFoundError) else InvalidInput
+        raise kind(f"cannot read `{path}`: {error.strerror}") from error
     return checked(data)
 
 

@@ -264,13 +264,16 @@ def _check(project: Project, command: tuple[str, ...]) -> CheckCommand:
     return CheckCommand(command=command, report=report, junit="junit.xml", seconds=600.0)
 
 
-def commits_of(recorded: Iterable[Recorded]) -> list[str]:
+def proposed_of(recorded: Iterable[Recorded]) -> list[str]:
+    """The commits that agents proposed. Which files one changes is known from its parent alone."""
+    return [item.event.commit for item in recorded if isinstance(item.event, events.PatchProposed)]
+
+
+def commits_of(recorded: Sequence[Recorded]) -> list[str]:
     """The commits that were begun from, proposed, checked or landed."""
-    found: dict[str, None] = {}
+    found: dict[str, None] = dict.fromkeys(proposed_of(recorded))
     for item in recorded:
         match item.event:
-            case events.PatchProposed(commit=commit):
-                found[commit] = None
             case events.PatchApplied(commit=commit, parent=parent):
                 found |= {commit: None, parent: None}
             case events.VerifyOk(evidence=seen) | events.VerifyFailed(evidence=seen):
@@ -286,6 +289,8 @@ def files_of(git: Git, recorded: Sequence[Recorded]) -> tuple[Files, dict[str, b
 
     try:
         commits = packing.take(git, commits_of(recorded))
+        parents = [packing.commit(commits[name]).parents for name in proposed_of(recorded)]
+        commits |= packing.take(git, [name for each in parents for name in each if name not in commits])
         wanted: dict[str, None] = {}
         sizes: dict[str, int] = {}
         for whole in commits.values():

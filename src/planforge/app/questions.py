@@ -167,10 +167,10 @@ def _of_effect(project: Project, call: Call) -> Question | None:
     return next(iter(project.ledger.select(Question, where, call.run, call.key)), None)
 
 
-def has_answer(project: Project, run: str) -> bool:
-    """Whether somebody has answered the run since it came to wait."""
-    query = "SELECT 1 FROM questions WHERE run = ? AND status = 'answered' LIMIT 1"
-    return any(project.ledger.query(query, run))
+def answered(project: Project, run: str) -> str:
+    """The question that somebody has answered since the run came to wait for it; empty if there is none."""
+    query = "SELECT number FROM questions WHERE run = ? AND status = 'answered' ORDER BY number LIMIT 1"
+    return next((f"question-{number:03d}" for (number,) in project.ledger.query(query, run)), "")
 
 
 # For people
@@ -244,7 +244,7 @@ def _chosen(question: Question, option: str) -> str:
     names = [each.name for each in options(question)]
     given = option.strip()
     found = [name for name in names if name.casefold() == given.casefold()]
-    if not found and given.isdecimal() and 0 < int(given) <= len(names):
+    if not found and given.isdecimal() and len(given) < 10 and 0 < int(given) <= len(names):
         found = [names[int(given) - 1]]
     if not found:
         raise InvalidInput(

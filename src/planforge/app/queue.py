@@ -85,7 +85,7 @@ class Story:
     def _(self, event: events.PlanStarted, seq: int, run: str) -> None:
         del seq, run
         self.started, self.ended, self.reopened, self.rescoped = event, None, "", False
-        self.paused = ""
+        self.paused = self.moved = ""
         self.base = self.base or event.base
 
     @take.register
@@ -101,7 +101,8 @@ class Story:
     @take.register
     def _(self, event: events.PlanMoved, seq: int, run: str) -> None:
         del seq, run
-        self.moved = f"it is {event.status} ({event.actor}: {event.reason})"
+        said = f"it is {event.status} ({event.actor}: {event.reason})"
+        self.moved = "" if event.status == "DONE" else said
 
     @take.register
     def _(self, event: events.PlanRescoped, seq: int, run: str) -> None:

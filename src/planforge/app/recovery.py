@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.app import runs
-from planforge.errors import GitFailed, InvalidInput, NotFound
+from planforge.errors import GitFailed, InvalidInput, NotFound, PlanforgeError
 from planforge.workspace.keeping import contents, directories, kept, quarantine
 from planforge.workspace.keeping.kept import ATTEMPT, Work
 from planforge.workspace.worktrees import FRESH, Worktrees
@@ -244,7 +244,7 @@ def write_to(project: Project, name: str, directory: Path) -> Restored:
         if isinstance(item, Quarantined):
             source = Path(item.directory) / "files"
             if source.is_dir():
-                shutil.copytree(source, directory, symlinks=True, dirs_exist_ok=True)
+                _copy(item, source, directory)
             return Restored(name=item.name, directory=str(directory))
         with tempfile.TemporaryDirectory(prefix="planforge-index-") as scratch:
             index = Path(scratch) / "index"
@@ -256,15 +256,36 @@ def write_to(project: Project, name: str, directory: Path) -> Restored:
     return Restored(name=item.name, directory=str(directory), commit=item.commit)
 
 
-def make_branch(project: Project, name: str, branch: str) -> Restored:
-    """Make a branch of a piece of work; one of that name must not be there yet."""
+def _copy(item: Quarantined, source: Path, directory: Path) -> None:
+    try:
+        shutil.copytree(source, directory, symlinks=True, dirs_exist_ok=True)
+    except (OSError, RecursionError) as error:
+        reason = getattr(error, "strerror", "") or "some are too deep, or cannot be read"
+        raise PlanforgeError(
+            f"cannot write the files of `{item.name}`: {reason}", f"they can be moved out of `{source}`"
+        ) from error
+
+
+def require_branch(project: Project, name: str, branch: str) -> Work:
+    """The work that a branch can be made of; refused if a branch of that name is there, or cannot be."""
     item = find(project, name)
     if isinstance(item, Quarantined):
         raise InvalidInput(f"`{item.name}` is kept outside git", f"use `planforge recover {item.name} --to`")
-    ref = f"refs/heads/{branch}"
     checked = project.git.run("check-ref-format", "--branch", branch, accept=(0, 1, 128))
     if checked.returncode or branch.startswith("-"):
         raise InvalidInput(f"`{branch}` cannot be the name of a branch")
-    if project.git.ref(ref) is not None or not project.git.move_ref(ref, item.commit, None):
-        raise InvalidInput(f"there is a branch `{branch}` already", "choose another name")
+    if project.git.ref(f"refs/heads/{branch}") is not None:
+        raise _taken(branch)
+    return item
+
+
+def make_branch(project: Project, name: str, branch: str) -> Restored:
+    """Make a branch of a piece of work; one of that name must not be there yet."""
+    item = require_branch(project, name, branch)
+    if not project.git.move_ref(f"refs/heads/{branch}", item.commit, None):
+        raise _taken(branch)
     return Restored(name=item.name, branch=branch, commit=item.commit)
+
+
+def _taken(branch: str) -> InvalidInput:
+    return InvalidInput(f"there is a branch `{branch}` already", "choose another name")

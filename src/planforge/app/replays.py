@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from planforge.app.runs import judge
-from planforge.errors import InvalidInput, PlanforgeError
+from planforge.errors import InvalidInput, PlanforgeError, did_you_mean
 from planforge.kernel import replay as replays
 from planforge.kernel.events import RunEnded, RunStarted
 from planforge.kernel.replay import Replay
@@ -109,7 +109,10 @@ def _request(tape: Tape, started: RunStarted, entry: Entry) -> msgspec.Struct:
 def _changed(flow: str, request: msgspec.Struct, setting: str) -> Changed:
     name, _, text = setting.partition("=")
     if name not in SETTINGS:
-        raise InvalidInput(f"`{name}` cannot be set for a back-test; known are {_names(SETTINGS)}")
+        raise InvalidInput(
+            f"`{name}` cannot be set for a back-test{did_you_mean(name, SETTINGS)}",
+            f"known are {_names(SETTINGS)}",
+        )
     field, read = SETTINGS[name]
     if field not in request.__struct_fields__:
         fitting = [name for name, (field, _) in SETTINGS.items() if field in request.__struct_fields__]

@@ -16,8 +16,8 @@ import msgspec
 from planforge.kernel import events
 from planforge.kernel.events import Event, RecordedFinding
 from planforge.kernel.evidence import Evidence
-from planforge.kernel.replay import CANCELLED
 from planforge.kernel.scores import StepScore
+from planforge.kernel.wording import CANCELLED
 
 if TYPE_CHECKING:
     from planforge.app.project import Project

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from planforge.agents import tiers
-from planforge.agents.profiles import choose
+from planforge.app import contexts
 from planforge.app import settings as settings_of
-from planforge.app.contexts import library_at
+from planforge.app.casting import Casting
 from planforge.errors import NoAgent
+from planforge.kernel.effects import Access
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from planforge.agents.roles import Library, Role
-    from planforge.app.settings import AgentSettings
+    from planforge.agents.roles import Role
+    from planforge.app.settings import Settings
 
 
 class RoleRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +31,10 @@ class RoleRow(msgspec.Struct, frozen=True, kw_only=True):
     """Who plays it here; empty if nobody can."""
     model: str
     """The model that is asked for; empty if the agent takes its own."""
+    because: str
+    """Why it is that agent, or why there is none."""
+    tools: bool
+    """Whether that agent can open files in this role; one that cannot is shown them."""
     source: str
 
 
@@ -42,6 +44,8 @@ class RoleView(msgspec.Struct, frozen=True, kw_only=True):
     row: RoleRow
     why: str
     """Why it gets the model that it gets."""
+    continues: str
+    """The role whose conversation it goes on with; empty if none."""
     architecture: bool
     summaries: str
     overlay: bool
@@ -52,22 +56,33 @@ class RoleView(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent that plays it is told about it."""
 
 
+class Here(NamedTuple):
+    """A directory with its settings; no repository is needed."""
+
+    root: Path
+    settings: Settings
+
+
 def listed(root: Path) -> list[RoleRow]:
     """Every role at `root`; one whose persona or skills are missing fails here as it would in a run."""
-    settings, found = _known(root)
+    here = Here(root, settings_of.read(root))
+    found = contexts.library(here)
     found.require(found.roles)
-    return [_row(settings, role)[0] for role in found.roles.values()]
+    casting = Casting(here)
+    return [_row(casting, role)[0] for role in found.roles.values()]
 
 
 def show(root: Path, name: str) -> RoleView:
     """One role."""
-    settings, found = _known(root)
+    here = Here(root, settings_of.read(root))
+    found = contexts.library(here)
     role = found.role(name)
-    row, why = _row(settings, role)
-    block = found.block(name, settings.persona_mode)
+    row, why = _row(Casting(here), role)
+    block = found.block(name, here.settings.agents.persona_mode)
     return RoleView(
         row=row,
         why=why,
+        continues=role.continues,
         architecture=role.architecture,
         summaries=role.summaries,
         overlay=role.overlay,
@@ -77,22 +92,17 @@ def show(root: Path, name: str) -> RoleView:
     )
 
 
-def _known(root: Path) -> tuple[AgentSettings, Library]:
-    """What the settings say of agents, and the roles that there are; neither needs a repository."""
-    settings = settings_of.read(root).agents
-    return settings, library_at(root, settings.roles_directory)
-
-
-def _row(settings: AgentSettings, role: Role) -> tuple[RoleRow, str]:
-    wanted = settings.of(role.name)
-    agent, model, why = "", "", "there is no agent"
+def _row(casting: Casting, role: Role) -> tuple[RoleRow, str]:
+    """The role with who is asked to play it, as a run chooses; and why it gets its model."""
+    agent, model, why, tools = "", "", "there is no agent", False
     try:
-        agent, profile = choose(wanted, settings.profiles)
+        chosen = casting.of(role.name)
     except NoAgent as error:
-        why = error.message
+        because = error.message
     else:
-        choice = tiers.resolve(role.name, role.tier, profile, settings.overrides(wanted, agent), os.environ)
-        model, why = choice.model or choice.shown, choice.why
+        agent, model, why = chosen.name, chosen.model or chosen.shown, chosen.why
+        because = casting.why(role.name)
+        tools = chosen.profile.has_tools(reading=role.access is Access.READ)
     row = RoleRow(
         role=role.name,
         persona=role.persona,
@@ -102,6 +112,8 @@ def _row(settings: AgentSettings, role: Role) -> tuple[RoleRow, str]:
         tier=role.tier,
         agent=agent,
         model=model,
+        because=because,
+        tools=tools,
         source=role.source,
     )
     return row, why

@@ -21,6 +21,7 @@ from planforge.errors import (
     Locked,
     NeedsPerson,
     NotFound,
+    PlanforgeError,
     RefusedByGate,
     TryLater,
 )
@@ -85,6 +86,8 @@ def rows(project: Project, *, unfinished: bool = False) -> list[RunRow]:
     for run in project.ledger.select(RunRow, f"runs {where} ORDER BY length(run), run"):
         if run.status == "running" and not is_held(project.lock(run.run)):
             found.append(msgspec.structs.replace(run, status="interrupted"))
+        elif run.status == "waiting" and (decided := _decided(project, run)):
+            found.append(msgspec.structs.replace(run, reason=decided))
         else:
             found.append(run)
     return found
@@ -172,6 +175,8 @@ def drive(project: Project, run: str, observer: Observer, audience: Audience | N
             return cancelling.ended(project, run, ended, exit_code=Interrupted.exit_code)
         except KeyboardInterrupt:
             raise _interrupted(run) from None
+        except OSError as error:
+            raise _refused(run, error) from error
         finally:
             project.ledger.listeners.remove(observer)
             signal.signal(signal.SIGTERM, before)
@@ -201,6 +206,8 @@ def drive_beside(
             ended = asyncio.run(stoppable())
         except asyncio.CancelledError:
             raise _interrupted(run) from None
+        except OSError as error:
+            raise _refused(run, error) from error
         if isinstance(ended, Ended):
             return ended
         return cancelling.ended(project, run, ended, exit_code=Interrupted.exit_code)
@@ -208,6 +215,15 @@ def drive_beside(
 
 def _interrupted(run: str) -> Interrupted:
     return Interrupted(f"`{run}` was stopped; nothing is lost", f"run `planforge resume {run}`")
+
+
+def _refused(run: str, error: OSError) -> PlanforgeError:
+    """What the system refuses is no outcome of the run: it goes on where it was once that is mended."""
+    what = f"`{error.filename}`: {error.strerror}" if error.filename else error.strerror or str(error)
+    return PlanforgeError(
+        f"`{run}` was interrupted and nothing of it is lost: {what}",
+        f"mend that, then run `planforge resume {run}`",
+    )
 
 
 def _alone_at_it(project: Project, run: str) -> AbstractContextManager[None]:
@@ -269,10 +285,9 @@ async def _driven(project: Project, started: RunStarted, audience: Audience, cas
             driver.record(event)
         # Whether that was recorded now, or by a process that died before it could write the file.
         for plan in project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", started.subject):
-            if plan.status == "REVIEW":
-                plans.mark(project, plan.plan, plan.status)
-        if started.flow == "forge":  # which gives a plan no status before it has ended well
-            plans.mark_as_recorded(project, started.subject)
+            # A forge gives a plan no status before it has ended well.
+            if plan.status == "REVIEW" or started.flow == "forge":
+                plans.mark_as_recorded(project, plan.plan)
     else:
         ended = judge(run, result)
     worktrees.sweep()
@@ -374,7 +389,7 @@ def to_resume(project: Project, run: str | None, *, now: bool = False) -> list[s
         first = min(unfinished, key=lambda row: row.until)
         raise TryLater(
             f"`{first.run}` is parked until {first.until[:16].replace('T', ' ')} UTC: its agent is limited",
-            f"run `planforge resume {first.run}` then; with `--now` it is tried at once",
+            f"then run `planforge resume {first.run}`; at once: `planforge resume {first.run} --now`",
         )
     return [row.run for row in due]
 
@@ -404,14 +419,22 @@ def _can_go_on(project: Project, row: RunRow) -> bool:
     """Whether a run can go on without anybody naming it: nothing stands in its way but, perhaps, a time."""
     if row.status != "waiting":
         return row.status == "interrupted"
+    return bool(row.until or _decided(project, row))
+
+
+def _decided(project: Project, row: RunRow) -> str:
+    """What a person has decided since a run came to wait for them, in words; empty if nobody has."""
     from planforge.app import questions
 
-    if questions.has_answer(project, row.run):
-        return True
-    # A person has decided since it came to a gate.
-    decided = "plan = ? AND status IN ('approved', 'rejected') AND decided_at > ?"
-    query = f"SELECT 1 FROM raised_gates WHERE {decided} LIMIT 1"  # noqa: S608  (a constant)
-    return bool(row.until) or any(project.ledger.query(query, row.subject, row.updated_at))
+    if question := questions.answered(project, row.run):
+        return f"`{question}` is answered: it can go on"
+    gates = (
+        "SELECT number, status, actor FROM raised_gates WHERE plan = ? AND decided_at > ? "
+        "AND status IN ('approved', 'rejected') ORDER BY number LIMIT 1"
+    )
+    for number, status, actor in project.ledger.query(gates, row.subject, row.updated_at):
+        return f"`gate-{number:03d}` was {status} by {actor}: it can go on"
+    return ""
 
 
 def events(project: Project, run: str) -> list[Event]:

@@ -25,6 +25,7 @@ import msgspec
 from planforge import __version__
 from planforge.app import settings
 from planforge.errors import InvalidInput, NotFound
+from planforge.kernel.directories import walk
 from planforge.rules.sarif import Log
 from planforge.rules.scanning import RULES, Issue, Waiver
 from planforge.rules.scanning.counts import Inventory
@@ -210,7 +211,9 @@ def _below(root: Path, place: Path) -> Iterator[Target]:
     if not stat.S_ISDIR(mode):
         yield _target(root, place.parent, place)
         return
-    for directory, names, files in os.walk(place):
+    if place.parent == place and not is_repository(place / ".git"):
+        raise InvalidInput(f"`{place}` is the whole file system, not a project", "name a directory in it")
+    for directory, names, files in walk(place):
         names[:] = sorted(
             name for name in names if name not in LEFT_OUT and (not name.startswith(".") or name in KEPT)
         )

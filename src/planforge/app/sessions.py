@@ -51,9 +51,14 @@ class Sessions:
         return (self._ledger.now() - datetime.fromisoformat(found.began_at)).total_seconds()
 
     def find(self, conversation: str, agent: str, model: str) -> Conversation | None:
-        """The conversation of this name with this agent and this model, unless it is over."""
+        """The conversation of this name, unless it is over. One with another agent or model is over now."""
         found = self._newest(conversation)
-        if not isinstance(found, SessionKept) or (found.agent, found.model) != (agent, model):
+        if not isinstance(found, SessionKept):
+            return None
+        if (found.agent, found.model) != (agent, model):
+            self.lose(
+                conversation, f"{_who(agent, model)} goes on instead of {_who(found.agent, found.model)}"
+            )
             return None
         used = Usage(
             input_tokens=found.input_tokens,
@@ -105,6 +110,10 @@ class Sessions:
 
     def _record(self, event: Event) -> None:
         self._ledger.append(stream(self._run), [self._redact.struct(event)], expected=None)
+
+
+def _who(agent: str, model: str) -> str:
+    return f"`{agent}` with `{model}`" if model else f"`{agent}`"
 
 
 def stream(run: str) -> str:

@@ -7,6 +7,7 @@ never passes for a setting.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -15,9 +16,12 @@ import msgspec
 
 from planforge.agents.prices import Price
 from planforge.agents.profiles import Profile, complete, problems
-from planforge.agents.tiers import TIERS, Overrides
+from planforge.agents.tiers import Overrides
+from planforge.app.plans import PLANS
+from planforge.documents import toml
 from planforge.errors import InvalidInput
 from planforge.kernel.events import Amounts
+from planforge.kernel.files import read_regular
 from planforge.kernel.paths import exact, normalise_all
 from planforge.rules import small
 from planforge.rules.pipelines import Pipeline
@@ -33,6 +37,34 @@ FILE = "planforge.toml"
 
 MOST = 1_000_000_000
 """More than this of anything in the settings is a slip of the pen."""
+
+HEARTBEAT = ("forge", "heartbeat_seconds")
+LEAST = {
+    ".".join(HEARTBEAT): 1,
+    "agents.limits.retry_minutes": 1,
+    "agents.seconds": 1,
+    "context.task": 500,
+    "fix.max_files": 1,
+    "fix.max_lines": 1,
+    "fix.max_wishes": 1,
+    "fix.max_words": 1,
+    "forge.cap": 1,
+    "land.tries": 1,
+    "protect.size.factor": 1,
+    "protect.size.lines": 1,
+    "run.attempts": 1,
+    "run.jobs": 1,
+    "run.lease_seconds": 1,
+    "run.max_files": 1,
+    "sandbox.processes": 10,
+}
+"""The least that makes sense of a number; 0 for all others. No heartbeat at all is 0 too."""
+
+
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""All control characters but the ends of lines and tabs, which scripts have."""
+OWNED = {".git": "git", ".planforge": "Planforge"}
+"""Directories of the repository that no setting may lead into."""
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -86,22 +118,20 @@ class AgentSettings(_Section, frozen=True, kw_only=True):
         tiers = {tier: model for name in names for tier, model in self.tiers.get(name, {}).items()}
         return Overrides(tiers=tiers, models=self.models)
 
-    def of(self, role: str) -> str:
-        """The agent that plays `role`."""
-        return self.roles.get(role, self.default)
-
 
 class ForgeSettings(_Section, frozen=True, kw_only=True):
     """How plans are made."""
 
     cap: int = 5
     """How many rounds of audit a plan gets."""
-    plans: str = "docs/plans"
+    plans: str = PLANS
     """Where plan files are written."""
     constraints: str = ".context/project.md"
     """A file of the repository with what every plan has to keep to; empty for none."""
     auto_implement: bool = False
     """Whether a plan that was forged clean is approved in your name and carried out at once."""
+    research: Literal["auto", "always", "never"] = "auto"
+    """Whether a drafter first chooses the files to plan from: `auto` is for agents that have no tools."""
     heartbeat_seconds: float = 45.0
     """After how many seconds there is a sign of life while an agent is at work; 0 for never."""
     progress_seconds: float = 3.0
@@ -152,6 +182,8 @@ class ContextSettings(_Section, frozen=True, kw_only=True):
     """What the steps did that the step depends on."""
     summaries: int = 800
     """What other steps did before."""
+    files: int = 12_000
+    """The files that an agent without tools is shown, and those that a drafter has chosen to plan from."""
     task: int = 24_000
     """The task, with the request, the plan or whatever else it is about."""
     documents: tuple[str, ...] = ("ARCHITECTURE.md", "docs/architecture.md", "docs/architecture/*.md")
@@ -199,7 +231,7 @@ class Limits(_Section, frozen=True, kw_only=True):
 
     tokens: int | None = None
     money: float | None = None
-    """In the currency that the agents report."""
+    """In US dollars; what an agent reports in another currency is unknown."""
     minutes: float | None = None
     """Of agents at work."""
     attempts: int | None = None
@@ -263,33 +295,52 @@ def read(root: Path) -> Settings:
     """The settings of the project at `root`."""
     path = root / FILE
     try:
-        content = path.read_bytes()
-    except FileNotFoundError:
+        content = read_regular(path)
+    except FileNotFoundError as error:
+        if path.is_symlink():
+            raise InvalidInput(f"`{path}` is a link to a file that is not there") from error
         return Settings()
     except OSError as error:
         raise InvalidInput(f"cannot read `{path}`: {error.strerror}") from error
-    return parse(content)
+    settings = parse(content)
+    if settings.agents.roles or settings.agents.models or settings.budget.roles:
+        from planforge.app.settings_names import require_roles
+
+        require_roles(root, settings)
+    return settings
 
 
 def parse(content: bytes) -> Settings:
     """The settings that such a file says."""
-    try:
-        settings = msgspec.toml.decode(content, type=Settings)
-    except msgspec.MsgspecError as error:
-        raise InvalidInput(f"`{FILE}` is not right: {error}") from error
+    said = toml.parse(content, FILE)
+    settings = toml.convert(said, Settings, FILE)
     if settings.agents.profiles:
-        settings = _with_what_is_known(settings, msgspec.toml.decode(content)["agents"]["profiles"])
-    for name, value, least in _numbers(settings):
-        if not value >= least:  # what is no number at all is not either
-            raise InvalidInput(f"`{FILE}` is not right: `{name}` must be at least {least:g}, not {value}")
+        settings = _with_what_is_known(settings, said["agents"]["profiles"])
+    for key, value in _values(settings, ()):
+        _require_text(key, value)
+        if not isinstance(value, int | float):
+            continue
+        least = LEAST.get(".".join(key), 0)
+        if not value >= least and not (key == HEARTBEAT and value == 0):  # nor does NaN pass
+            raise wrong(f"`{toml.dotted(key)}` must be at least {least}, not {value}")
         if value > MOST:
-            raise InvalidInput(f"`{FILE}` is not right: `{name}` must be at most {MOST}, not {value}")
+            raise wrong(f"`{toml.dotted(key)}` must be at most {MOST}, not {value}")
     _require_money_put_aside(settings.budget)
-    _require_tiers(settings.agents)
     _require_sense(settings.protect)
     _require_reasons(settings.scan)
-    _require_file(settings.lessons)
+    for key, path, may_be_empty in _paths(settings):
+        if path or not may_be_empty:
+            _require_path(key, path)
+    if settings.agents != AgentSettings():
+        from planforge.app.settings_names import require_agents
+
+        require_agents(settings.agents)
     return settings
+
+
+def wrong(problem: str, hint: str | None = None) -> InvalidInput:
+    """What is said about a setting that makes no sense."""
+    return InvalidInput(f"`{FILE}`: {problem}", hint)
 
 
 def _with_what_is_known(settings: Settings, said: dict[str, dict[str, object]]) -> Settings:
@@ -297,59 +348,63 @@ def _with_what_is_known(settings: Settings, said: dict[str, dict[str, object]]) 
     profiles = {name: complete(name, table) for name, table in said.items()}
     for name, profile in profiles.items():
         for problem in problems(name, profile):
-            raise InvalidInput(f"`{FILE}` is not right: `agents.profiles.{name}`: {problem}")
+            raise wrong(f"`{toml.dotted(('agents', 'profiles', name))}`: {problem}")
     return msgspec.structs.replace(
         settings, agents=msgspec.structs.replace(settings.agents, profiles=profiles)
     )
 
 
-def _numbers(settings: Settings) -> Iterator[tuple[str, float, float]]:
-    """Every number whose size matters, with its name and the least that makes sense."""
-    forge, run, budget = settings.forge, settings.run, settings.budget
-    yield "forge.cap", forge.cap, 1
-    yield "forge.heartbeat_seconds", forge.heartbeat_seconds, 1 if forge.heartbeat_seconds else 0
-    yield "forge.progress_seconds", forge.progress_seconds, 0
-    for name in ("attempts", "jobs", "max_files", "lease_seconds"):
-        yield f"run.{name}", getattr(run, name), 1
-    for name in ("handoffs", "lease_patience", "escalate_after", "fixes"):
-        yield f"run.{name}", getattr(run, name), 0
-    yield from _of_context(settings.context)
-    for name in ("max_files", "max_lines", "max_words", "max_wishes"):
-        yield f"fix.{name}", getattr(settings.fix, name), 1
-    yield "land.tries", settings.land.tries, 1
-    yield "sandbox.memory_mb", settings.sandbox.memory_mb, 0
-    yield "sandbox.processes", settings.sandbox.processes, 10
-    for name, least in (("lines", 1), ("lines_per_file", 0), ("factor", 1), ("refuse", 0)):
-        yield f"protect.size.{name}", getattr(settings.protect.size, name), least
-    for name in ("tokens", "money", "minutes"):
-        yield f"budget.reserve_{name}", getattr(budget, f"reserve_{name}"), 0
-    yield from _agent_numbers(settings.agents)
-    for name, check in settings.checks.items():
-        yield f"checks.{name}.seconds", check.seconds, 0
-    for scope, limits in _limits(budget):
-        for field in limits.__struct_fields__:
-            if (value := getattr(limits, field)) is not None:
-                yield f"budget.{scope}.{field}", value, 0
+def _values(value: object, key: toml.Key) -> Iterator[tuple[toml.Key, object]]:
+    """Everything that the settings say with its key."""
+    if isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from _values(getattr(value, name), (*key, name))
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield from _values(part, (*key, name))
+    elif isinstance(value, tuple):
+        for index, part in enumerate(value):
+            yield from _values(part, (*key, f"[{index}]"))
+    else:
+        yield key, value
 
 
-def _of_context(context: ContextSettings) -> Iterator[tuple[str, float, float]]:
-    names = ("role", "standards", "architecture", "constraints", "lessons", "overlay", "closure", "summaries")
-    for name in names:
-        yield f"context.{name}", getattr(context, name), 0
-    yield "context.task", context.task, 500
+def _require_text(key: toml.Key, value: object) -> None:
+    """Refuse what no program and no path takes, and what a terminal would obey; a script may have lines."""
+    for name in key:
+        if not name.isprintable():
+            raise wrong(
+                f"`{toml.dotted(key)}`: {name!r} is not a name", "leave out characters without a shape"
+            )
+    if isinstance(value, str) and (found := CONTROL.search(value)):
+        raise wrong(f"`{toml.dotted(key)}` has the control character {found[0]!r} in it")
 
 
-def _agent_numbers(agents: AgentSettings) -> Iterator[tuple[str, float, float]]:
-    for name, least in (("seconds", 1), ("idle_seconds", 0)):
-        yield f"agents.{name}", getattr(agents, name), least
-    for name, least in (("wait_minutes", 0), ("retry_minutes", 1)):
-        yield f"agents.limits.{name}", getattr(agents.limits, name), least
-    for model, price in agents.prices.items():
-        for name in ("input", "output", "cached"):
-            if (value := getattr(price, name)) is not None:
-                yield f"agents.prices.{model}.{name}", value, 0
-    for name, profile in agents.profiles.items():
-        yield f"agents.profiles.{name}.handoff_tokens", profile.handoff_tokens, 0
+def _paths(settings: Settings) -> Iterator[tuple[toml.Key, str, bool]]:
+    """Every setting that is one path inside the repository, and whether it may be empty."""
+    yield ("lessons", "file"), settings.lessons.file, False
+    yield ("forge", "plans"), settings.forge.plans, False
+    yield ("forge", "constraints"), settings.forge.constraints, True
+    yield ("run", "tasks"), settings.run.tasks, False
+    yield ("agents", "roles_directory"), settings.agents.roles_directory, False
+    for name, pipeline in settings.pipelines.items():
+        yield ("pipelines", name, "gates"), pipeline.gates, True
+
+
+def _require_path(key: toml.Key, path: str) -> None:
+    """Refuse what is not in the repository, and what there belongs to git or to Planforge."""
+    try:
+        parts = exact(path).casefold().split("/")
+    except InvalidInput as error:
+        raise wrong(f"`{toml.dotted(key)}`: {error.message}", error.hint) from error
+    for owned, owner in OWNED.items():
+        if owned in parts:
+            raise wrong(
+                f"`{toml.dotted(key)}`: {path!r} is in `{owned}`, which belongs to {owner}",
+                "name another place in the repository",
+            )
+    if not path.isprintable():
+        raise wrong(f"`{toml.dotted(key)}`: {path!r} is no path that can be shown")
 
 
 def _limits(budget: BudgetSettings) -> Iterator[tuple[str, Limits]]:
@@ -361,18 +416,10 @@ def _limits(budget: BudgetSettings) -> Iterator[tuple[str, Limits]]:
 def _require_money_put_aside(budget: BudgetSettings) -> None:
     for name, limits in _limits(budget):
         if limits.money is not None and not budget.reserve_money:
-            raise InvalidInput(
-                f"`{FILE}` is not right: `budget.{name}.money` needs `budget.reserve_money`",
+            raise wrong(
+                f"`budget.{name}.money` needs `budget.reserve_money`",
                 "say what an answer costs whose agent does not say so, such as `reserve_money = 0.5`",
             )
-
-
-def _require_tiers(agents: AgentSettings) -> None:
-    for name, tiers in agents.tiers.items():
-        for tier in tiers:
-            if tier not in TIERS:
-                known = ", ".join(f"`{each}`" for each in TIERS)
-                raise InvalidInput(f"`{FILE}` is not right: `agents.tiers.{name}.{tier}`; tiers are {known}")
 
 
 def _require_sense(protect: ProtectSettings) -> None:
@@ -380,27 +427,21 @@ def _require_sense(protect: ProtectSettings) -> None:
         try:
             Patterns(getattr(protect, name) or ())
         except InvalidInput as error:
-            problem = f"`{FILE}` is not right: `protect.{name}`: {error.message}"
-            raise InvalidInput(problem, error.hint) from error
+            raise wrong(f"`protect.{name}`: {error.message}", error.hint) from error
     for item in protect.secrets.allow:
         if not item.reason.strip() or not item.fingerprint.strip():
-            raise InvalidInput(
-                f"`{FILE}` is not right: `protect.secrets.allow` needs a fingerprint and a reason",
+            raise wrong(
+                "`protect.secrets.allow` needs a fingerprint and a reason",
                 "the fingerprint is in the reason why the attempt was refused: `planforge log`",
             )
 
 
-def _require_file(lessons: LessonSettings) -> None:
-    try:
-        exact(lessons.file)
-    except InvalidInput as error:
-        raise InvalidInput(f"`{FILE}` is not right: `lessons.file`: {error.message}", error.hint) from error
-
-
 def _require_reasons(scan: ScanSettings) -> None:
+    key = "scan.pinned"
     try:
-        for waiver in scan.waivers:
-            check_waiver(waiver)
         normalise_all(scan.pinned)
+        for index, waiver in enumerate(scan.waivers):
+            key = f"scan.waivers[{index}]"
+            check_waiver(waiver)
     except InvalidInput as error:
-        raise InvalidInput(f"`{FILE}` is not right: `scan`: {error.message}", error.hint) from error
+        raise wrong(f"`{key}`: {error.message}", error.hint) from error

@@ -11,14 +11,15 @@ from __future__ import annotations
 import copy
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planforge.app.settings import FILE, parse
+from planforge.documents import toml
 from planforge.errors import InvalidInput
+from planforge.kernel.files import read_regular
 from planforge.kernel.locks import held
 from planforge.kernel.objects import write_atomically
 
@@ -26,18 +27,17 @@ if TYPE_CHECKING:
     from planforge.app.project import Project
 
 HEADER = re.compile(r"[ \t]*\[{1,2}[^\n]*\]{1,2}[ \t]*(?:#.*)?")
-BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def add(project: Project, name: Sequence[str], said: Mapping[str, object]) -> str:
     """Write a new table; returns its text."""
     with _changing(project) as path:
         before = _text(path)
-        expected = _read(before)
+        expected = toml.parse(before.encode(), FILE)
         if _table(expected, name) is not None:
-            raise InvalidInput(f"`{FILE}` has `{'.'.join(name)}` already")
+            raise InvalidInput(f"`{FILE}` has `{toml.dotted(tuple(name))}` already")
         newline = "\r\n" if "\r\n" in before else "\n"
-        lines = [f"[{'.'.join(map(_key, name))}]", *(f"{key} = {_toml(said[key])}" for key in said)]
+        lines = [f"[{toml.dotted(tuple(name))}]", *(f"{key} = {_toml(said[key])}" for key in said)]
         text = newline.join([*lines, ""])
         gap = "" if not before else newline if before.endswith("\n") else newline * 2
         _put(expected, name, said)
@@ -49,9 +49,9 @@ def remove(project: Project, name: Sequence[str]) -> str:
     """Take a table out, with all tables in it; returns its text."""
     with _changing(project) as path:
         before = _text(path)
-        expected = _read(before)
+        expected = toml.parse(before.encode(), FILE)
         if _table(expected, name) is None:
-            raise InvalidInput(f"`{FILE}` has no `{'.'.join(name)}`")
+            raise InvalidInput(f"`{FILE}` has no `{toml.dotted(tuple(name))}`")
         after, text = without(before, name)
         around = _table(expected, name[:-1])
         assert around is not None
@@ -96,18 +96,11 @@ def _changing(project: Project) -> Iterator[Path]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode()
+        return toml.decode(read_regular(path), FILE)
     except FileNotFoundError:
         return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot read `{path}`: {error}") from error
-
-
-def _read(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(f"`{FILE}` is not right: {error}") from error
+    except OSError as error:
+        raise InvalidInput(f"cannot read `{path}`: {error.strerror}") from error
 
 
 def _table(said: dict[str, Any], name: Sequence[str]) -> dict[str, Any] | None:
@@ -128,8 +121,8 @@ def _put(said: dict[str, Any], name: Sequence[str], table: Mapping[str, object])
 def _write(path: Path, text: str, expected: Mapping[str, Any]) -> None:
     """Write the file, if it then says what is expected, and the settings can be read."""
     try:
-        right = _same(tomllib.loads(text), expected)
-    except tomllib.TOMLDecodeError:
+        right = _same(toml.parse(text.encode(), FILE), expected)
+    except InvalidInput:
         right = False
     if not right:
         raise InvalidInput(
@@ -158,15 +151,11 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return bool(full(one) == full(other))
 
 
-def _key(name: str) -> str:
-    return name if BARE.fullmatch(name) else _toml(name)
-
-
 def _toml(value: object) -> str:
     """A text, a list of texts or a table of texts, on one line."""
     match value:
         case dict():
-            inside = ", ".join(f"{_key(key)} = {_toml(part)}" for key, part in value.items())
+            inside = ", ".join(f"{toml.dotted((key,))} = {_toml(part)}" for key, part in value.items())
             return f"{{ {inside} }}"
         case list():
             return f"[{', '.join(map(_toml, value))}]"

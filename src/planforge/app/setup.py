@@ -1,4 +1,4 @@
-"""Making a repository ready: the state directory, and a `planforge.toml` with every setting in it."""
+"""Making a repository ready: the state directory, and a `planforge.toml` with the usual settings."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ TEMPLATE = """\
 # plans = "docs/plans"     # where plan files are written
 # constraints = ".context/project.md"   # a file with what every plan has to keep to
 # auto_implement = false   # whether a plan that is forged clean is approved in your name and carried out
+# research = "auto"        # whether a drafter first chooses files to plan from: auto, always, never
 # heartbeat_seconds = 45.0 # after how many seconds there is a sign of life; 0 for never
 # progress_seconds = 3.0   # how long what is shown of an agent at work stays at least
 
@@ -39,8 +40,8 @@ TEMPLATE = """\
 # lease_seconds = 300      # how long files stay leased after Planforge was last heard of
 # lease_patience = 3600    # how many seconds a step waits for files that another one has
 # escalate_after = 2       # attempts without progress after which the next one gets a heavy model
-# parallel = false          # cut plans so that phases can run side by side
-# fixes = 3                 # how often what the last audit finds may be mended
+# parallel = false         # cut plans so that phases can run side by side
+# fixes = 3                # how often what the last audit finds may be mended
 # tasks = "docs/tasks"     # where the documents of tasks are written
 
 [sandbox]

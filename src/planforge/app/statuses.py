@@ -46,13 +46,14 @@ def require_event(project: Project, plan: str, event: str) -> None:
     """Refuse what cannot happen to the plan as it is."""
     from planforge.app import plans
 
-    PLAN.after(plans.row(project, plan).status, event)
+    found = plans.row(project, plan)
+    PLAN.after(found.status, event, found.plan)
 
 
 def require_of(plan: PlanRow, target: str) -> None:
     """The same of a plan that was looked up."""
     if plan.status != target:
-        PLAN.move(plan.status, target)
+        PLAN.move(plan.status, target, plan.plan)
 
 
 def admitting(project: Project) -> Callable[[Event], None]:
@@ -130,7 +131,7 @@ def _can_be_cancelled(plan: PlanRow) -> bool:
 
 
 def _moved(plan: PlanRow, event: str, actor: str, reason: str) -> events.PlanMoved:
-    target = PLAN.after(plan.status, event)
+    target = PLAN.after(plan.status, event, plan.plan)
     return events.PlanMoved(plan=plan.plan, by=event, status=target, actor=actor, reason=reason)
 
 
@@ -138,47 +139,98 @@ def _moved(plan: PlanRow, event: str, actor: str, reason: str) -> events.PlanMov
 
 
 def move(
-    project: Project, name: str, event: str, *, actor: str, reason: str, override: bool = False
+    project: Project,
+    name: str,
+    event: str,
+    *,
+    actor: str,
+    reason: str,
+    override: bool = False,
+    without_landing: bool = False,
 ) -> PlanRow:
     """
     Do to a plan what its table calls `event`, `close` or `cancel`; no run may be at it.
 
-    It is closed with evidence that it is done, or by `override`, which is on record then.
+    It is closed with evidence that it is done, or by `override`; once it has landed, or `without_landing`.
+    Both are on record then.
     """
-    from planforge.app import plans, runs
+    from planforge.app import plans
 
     plan = plans.row(project, name).plan
 
-    def decide() -> list[Write]:
-        runs.require_free(project, plan)
+    def decide() -> events.PlanMoved:
         moved = _moved(plans.row(project, plan), event, actor, reason)
-        if event == CLOSE and (lacking := _lacking(project, plan)):
-            if not override:
-                raise RefusedByGate(
-                    f"`{plan}` cannot be closed as done: {lacking}",
-                    f"see `planforge plan phases {plan}`, or close it all the same: "
-                    f"`planforge plan close {plan} --override --reason TEXT`",
-                )
-            moved = msgspec.structs.replace(moved, override=True)
-        return [Write(plan, None, [moved])]
+        if event != CLOSE:
+            return moved
+        lacking, left = _lacking(project, plan), unlanded(project, plan)
+        if (lacking and not override) or (left and not without_landing):
+            raise _not_closed(plan, lacking, left)
+        return msgspec.structs.replace(moved, override=bool(lacking), unlanded=left)
+
+    return _decided(project, plan, decide)
+
+
+def reopen(project: Project, name: str, *, actor: str, reason: str) -> PlanRow:
+    """Take back that a plan was closed or cancelled: it is done, if its evidence says so, or in review."""
+    from planforge.app import plans
+
+    plan = plans.row(project, name).plan
+
+    def decide() -> events.PlanMoved:
+        found = plans.row(project, plan)
+        event = "reopen"
+        if found.status == "CLOSED" and not _doubt(project, found):
+            event = "reopen as done"
+        elif found.status == "CANCELLED" and found.path and not found.object:
+            event = "reopen as draft"  # no text of it was ever finished
+        moved = _moved(found, event, actor, reason)
+        return msgspec.structs.replace(moved, unlanded=unlanded(project, plan))
+
+    return _decided(project, plan, decide)
+
+
+def _decided(project: Project, plan: str, decide: Callable[[], events.PlanMoved]) -> PlanRow:
+    from planforge.app import plans, runs
+
+    def write() -> list[Write]:
+        runs.require_free(project, plan)
+        return [Write(plan, None, [decide()])]
 
     try:
-        project.ledger.transact(decide)
+        project.ledger.transact(write)
     except IllegalTransition:
         _mark_final(project, plan)
         raise
-    found = plans.row(project, plan)
-    plans.mark(project, plan, found.status)
-    return found
+    plans.mark_as_recorded(project, plan)
+    return plans.row(project, plan)
+
+
+def _not_closed(plan: str, lacking: str, left: str) -> RefusedByGate:
+    """Why a plan is not closed, and how it can be."""
+    from planforge.documents.plan import is_fix
+
+    close = f"planforge plan close {plan}{' --override' * bool(lacking)}{' --unlanded' * bool(left)}"
+    if lacking:
+        message = f"`{plan}` cannot be closed as done: {lacking}"
+        message += ", and what is on its branch has not landed" if left else ""
+        first = f"see `planforge plan phases {plan}`"
+    else:
+        message = f"`{plan}` has not landed ({left[:12]}), and once it is closed it does not land"
+        first = f"land it with `planforge {'' if is_fix(plan) else 'plan '}land {plan}`"
+    return RefusedByGate(message, f"{first}, or close it all the same: `{close} --reason TEXT`")
 
 
 def unlanded(project: Project, name: str) -> str:
-    """The branch with the work of a plan that is done and has not landed; empty if there is none."""
-    from planforge.app import plans
+    """The commit with the work of a plan that has not landed; empty if there is none."""
+    from planforge.app import landing, plans
 
     plan = plans.row(project, name)
-    waits = any(project.ledger.query("SELECT 1 FROM unlanded WHERE plan = ?", plan.plan))
-    return plan.branch if waits else ""
+    landed = plan.status == "DONE" and not any(
+        project.ledger.query("SELECT 1 FROM unlanded WHERE plan = ?", plan.plan)
+    )
+    if landed or not plan.branch or not plan.landed:
+        return ""
+    return "" if landing.reaches(project, plan.landed) else plan.landed
 
 
 def _mark_final(project: Project, plan: str) -> None:
@@ -187,7 +239,7 @@ def _mark_final(project: Project, plan: str) -> None:
 
     found = plans.row(project, plan)
     if found.status in PLAN.final:
-        plans.mark(project, plan, found.status)
+        plans.mark_as_recorded(project, plan)
 
 
 def _lacking(project: Project, plan: str) -> str:
@@ -195,9 +247,14 @@ def _lacking(project: Project, plan: str) -> str:
     from planforge.app import plans
 
     row = plans.row(project, plan)
-    if row.status != "DONE":
-        return f"it is {row.status}"
-    steps = plans.steps(project, plan)
+    return f"it is {row.status}" if row.status != "DONE" else _doubt(project, row)
+
+
+def _doubt(project: Project, row: PlanRow) -> str:
+    """What the evidence of a plan's steps lacks; empty if nothing."""
+    from planforge.app import plans
+
+    steps = plans.steps(project, row.plan)
     if not row.path and all(step.status == "done" for step in steps):
         return ""  # a small change without a plan has evidence, and no audit
     badge = plans.badge_of(steps)

@@ -16,6 +16,7 @@ Common words and reading time
 
 Tell which words of a text are the most common, and how many minutes it takes to read the text."""
 
+PYTHON = "python3"
 CHECK = (
     '["python3", "-m", "unittest", "discover", "--start-directory", "tests", "--top-level-directory", "."]'
 )
@@ -74,6 +75,20 @@ class CountTest(unittest.TestCase):
         self.assertEqual(count(""), 0)
 """,
 }
+
+UNCONFINED = """
+# No sandbox works on the machine where this demo was made. The rehearsal agent only plays its script.
+# Remove this before you put a real agent in its place: that would run with all your rights.
+[sandbox]
+unconfined = true
+"""
+
+
+def files(*, python: str = PYTHON, unconfined: bool = False) -> dict[str, str]:
+    """The files of the sample project, for a machine with this `python`; `unconfined` if no sandbox works."""
+    settings = FILES["planforge.toml"].replace(json.dumps(PYTHON), json.dumps(python))
+    return FILES | {"planforge.toml": settings + (UNCONFINED if unconfined else "")}
+
 
 DRAFT = """\
 # Plan: Common words and reading time

@@ -117,6 +117,8 @@ def view(project: Project, name: str) -> TaskView:
 
 def _ways_on(project: Project, found: TaskRow) -> Iterator[Way]:
     if found.status in FINAL:
+        if merge := to_merge(project, found):
+            yield Way(command=merge, does="merges it into the branch that is checked out", cost="no tokens")
         return
     if busy := _unfinished(project, found.task):
         yield Way(command=f"planforge resume {busy}", does="goes on with the run that is not finished")
@@ -125,6 +127,11 @@ def _ways_on(project: Project, found: TaskRow) -> Iterator[Way]:
     if found.stage:
         cost = _round_cost(project, found)
         yield Way(command=f"{again} --at {found.stage}", does="tries the stage again", cost=cost)
+        if after := _stage_after_text(project, found):
+            does = f"goes on with `{found.path}/{after[0]}` as it is, with your edits"
+            yield Way(
+                command=f"{again} --at {after[1]}", does=does, cost="tokens: of the stages from there on"
+            )
         if found.stuck and _is_judged(project, found):
             more = f"gives the stage {MORE} rounds more"
             yield Way(command=f"{again} --at {found.stage} --rounds {MORE}", does=more, cost=cost)
@@ -133,6 +140,15 @@ def _ways_on(project: Project, found: TaskRow) -> Iterator[Way]:
             yield Way(command=pass_, does=does, cost="no tokens; nobody else has found it right")
     abandoned = f"planforge task abandon {found.task} --reason TEXT"
     yield Way(command=abandoned, does="gives it up; all there is of it is kept", cost="no tokens")
+
+
+def to_merge(project: Project, found: TaskRow) -> str:
+    """The command that brings what a task has committed into the checkout; empty if it is there."""
+    from planforge.app import queue
+
+    if not found.branch or queue.has(project.git, "HEAD", found.landed):
+        return ""
+    return f"git merge --no-ff {found.branch}"
 
 
 def _round_cost(project: Project, found: TaskRow) -> str:
@@ -153,6 +169,18 @@ def _round_cost(project: Project, found: TaskRow) -> str:
     if not spent:
         return "tokens: unknown, no agent has said"
     return f"about {sum(sum(each) // len(each) for each in spent.values())} tokens a round"
+
+
+def _stage_after_text(project: Project, found: TaskRow) -> tuple[str, str] | None:
+    """The document that a task is stuck at, if it is about writing one, and the stage that comes next."""
+    from planforge.app import pipelines
+
+    of = pipelines.find(project.root, found.pipeline).stages
+    index = next((number for number, each in enumerate(of) if each.name == found.stage), len(of))
+    if not found.stuck or index + 1 >= len(of) or not of[index].writes:
+        return None
+    written = any(each.stage == found.stage and each.document for each in stages(project, found.task))
+    return (of[index].leaves, of[index + 1].name) if written else None
 
 
 def _is_judged(project: Project, found: TaskRow) -> bool:
@@ -177,6 +205,7 @@ def begin(project: Project, pipeline: str, request: str) -> str:
     from planforge.app import pipelines, runs, work
 
     chosen = pipelines.runnable(project, pipeline)
+    work.require_request(request)
     players = _players(project, chosen)
     base, title = work.head(project), work.title_of(request)
     while True:
@@ -189,12 +218,14 @@ def begin(project: Project, pipeline: str, request: str) -> str:
 
 
 def _opened(project: Project, chosen: Pipeline, title: str, request: str) -> TaskOpened:
+    from planforge.app import work
     from planforge.documents.plan import slug
     from planforge.kernel.events import TaskOpened
 
     directory = project.settings.run.tasks
     if not (project.root / directory).resolve().is_relative_to(project.root.resolve()):
         raise InvalidInput(f"`run.tasks` leads out of the repository: `{directory}`")
+    work.require_directory(project, directory, "documents of tasks")
     names = [path.name for path in (project.root / directory).glob("task-*")]
     names += [each.task for each in rows(project)]
     numbers = [int(found[1]) for name in names if (found := re.match(r"task-(\d+)", name))]
@@ -205,30 +236,32 @@ def _opened(project: Project, chosen: Pipeline, title: str, request: str) -> Tas
 
 def resume(project: Project, name: str, *, at: str, rounds: int, actor: str, reason: str = "") -> str:
     """Have a task go on at a stage, as somebody wants it to; the new run."""
-    from planforge.app import pipelines, runs
+    from planforge.app import pipelines, runs, work
 
     found = row(project, name)
     chosen = pipelines.runnable(project, found.pipeline)
     index = chosen.index(at or found.stage or chosen.stages[0].name)
     players = _players(project, chosen)
     _require_possible(project, found, actor)
-    if found.stuck:
-        event = "resume at the code" if _is_code(chosen, players, index) else "resume at the plan"
-        _move(project, found.task, event, actor=actor, reason=reason)
-    found = row(project, name)
+    work.require_directory(project, found.path, "documents of the task")
     opened = _as_opened(found)
     commit, standing = _left_by_earlier_runs(project, found, chosen)
     base = _base(project, found) or project.git.commit_of("HEAD")
+    tree = project.git.tree_of(commit) if commit else ""
     asked = _request(project, chosen, players, opened, base)
+    if found.stuck:
+        event = "resume at the code" if _is_code(chosen, players, index) else "resume at the plan"
+        _move(project, found.task, event, actor=actor, reason=reason)
+    status = row(project, name).status
 
     def going_on(run: str) -> PipelineRequest:
         return msgspec.structs.replace(
             asked(run),
-            status=found.status,
+            status=status,
             start=chosen.stages[index].name,
             rounds=rounds,
             commit=commit,
-            tree=project.git.tree_of(commit) if commit else "",
+            tree=tree,
             standing=standing,
         )
 
@@ -294,6 +327,8 @@ def _request(
     """Makes the request of a run once the run has its name."""
     from planforge.workflows.course import PipelineRequest
 
+    base_tree = project.git.tree_of(base)
+
     def asked(run: str) -> PipelineRequest:
         return PipelineRequest(
             task=opened.task,
@@ -304,9 +339,10 @@ def _request(
             pipeline=chosen,
             players=players,
             base=base,
-            base_tree=project.git.tree_of(base),
+            base_tree=base_tree,
             attempts=project.settings.run.attempts,
             inspected=True,
+            revised=True,
         )
 
     return asked
@@ -314,15 +350,15 @@ def _request(
 
 def _players(project: Project, chosen: Pipeline) -> dict[str, Player]:
     """Every role of a pipeline; somebody must be able to play each that an agent plays."""
-    from planforge.agents.profiles import choose
     from planforge.app import contexts
+    from planforge.app.casting import Casting
     from planforge.workflows.course import Player
 
     library = contexts.library(project)
     named = {role for stage in chosen.stages for role in (stage.role, stage.revised_by) if role}
     library.require(named)
-    for role in sorted(_asked_of_agents(chosen.stages)):
-        choose(project.settings.agents.of(role), project.settings.agents.profiles)
+    asked = sorted(_asked_of_agents(chosen.stages))
+    Casting(project).require({role: library.role(role).access for role in asked})
     project.settings.sandbox.chosen()
     found = {role: library.role(role) for role in sorted(named)}
     return {name: Player(persona=role.persona, access=role.access) for name, role in found.items()}
@@ -471,18 +507,34 @@ def _document(project: Project, task: str, name: str) -> Path:
 # Progress
 
 
-def progress(project: Project, name: str) -> Iterator[str]:
-    """A line for each thing that happened: `time|agent|persona|status|detail`."""
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that happened to a task."""
+
+    at: str
+    agent: str
+    persona: str
+    status: str
+    """start, progress, done or error"""
+    detail: str
+
+    @property
+    def line(self) -> str:
+        """It as `time|agent|persona|status|detail`."""
+        return "|".join((self.at, self.agent, self.persona, self.status, self.detail))
+
+
+def progress(project: Project, name: str) -> Iterator[Progress]:
+    """Everything that happened to a task, oldest first."""
     from planforge.kernel.filters import Filter, read
 
     task = row(project, name).task
     kinds = ("StageStarted", "StageEnded", "FrictionNoted", "TaskMoved", "TaskEnded")
     for recorded in read(project.ledger, Filter(kinds=kinds)):
         if getattr(recorded.event, "task", "") == task:
-            yield _line(recorded)
+            yield _progress(recorded)
 
 
-def _line(recorded: Recorded) -> str:
+def _progress(recorded: Recorded) -> Progress:
     from planforge.kernel import events
 
     match recorded.event:
@@ -501,8 +553,8 @@ def _line(recorded: Recorded) -> str:
             said = ("planforge", "orchestrator", "done" if over.succeeded else "error", over.reason)
         case other:
             raise AssertionError(other)
-    clean = [" ".join(part.replace("|", "/").split())[:LINE] for part in said]
-    return "|".join([recorded.at, *clean])
+    agent, persona, status, detail = (" ".join(part.replace("|", "/").split())[:LINE] for part in said)
+    return Progress(at=recorded.at, agent=agent, persona=persona, status=status, detail=detail)
 
 
 # Facts for gates

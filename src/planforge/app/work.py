@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,6 +31,20 @@ ROLES_OF_RUN = ("developer", "auditor")
 NUMBERED = re.compile(r"plan-0*([0-9]{1,8})(?![0-9])")
 DESCRIPTION = 1800
 """How much of what is given with a request describes the task behind the plan."""
+
+ITEMS = {
+    "plan": "planforge plan show {}",
+    "ws": "planforge plan show {}",
+    "fix": "planforge plan evidence {}",
+    "task": "planforge task show {}",
+    "run": "planforge resume {}",
+    "gate": "planforge gate show {}",
+    "question": "planforge question show {}",
+    "phase": "planforge plan list",
+    "step": "planforge plan list",
+    "lesson": "planforge lesson list",
+}
+"""What to type about an item that somebody names where a request is expected."""
 
 
 def begin_forge(
@@ -75,6 +92,8 @@ def forge_request(
         fingerprints=True,
         costed=True,
         whole=True,
+        revised=True,
+        research=project.settings.forge.research,
     )
 
 
@@ -90,7 +109,7 @@ def begin_plan_run(
 
     `only` is `one` for the next phase, or the name of a phase; otherwise all that are left are run.
     """
-    from planforge.app import phases
+    from planforge.app import phase_views, phases
     from planforge.documents.plan import content_hash
     from planforge.workflows.plan_run import GATE, ONE, PlanRunRequest
 
@@ -99,7 +118,9 @@ def begin_plan_run(
     text = plans.text(project, plan)
     content = content_hash(text)
     phases.require_left(project, plan, content)
-    phases.cut(project, text, parallel or None)  # a plan that cannot be cut is refused before it is begun
+    require_directory(project, Path(plan.path).parent.as_posix(), "phases")
+    present = phase_views.present(project.git, text, plan.branch)
+    phases.cut(project, text, parallel or None, present)  # what cannot be cut is refused before it is begun
     if phases.is_stale(project, plan, content):
         raise phases.stale(plan.plan)
     if approvals.holding(project, plan.plan, GATE, content) is None:
@@ -150,13 +171,13 @@ def begin_retry(project: Project, name: str, phase: str | None = None) -> str:
 
 def require_agents(project: Project, roles: tuple[str, ...]) -> None:
     """Make sure that somebody can play every role, confined as is wanted, before anything is begun."""
-    from planforge.agents.profiles import choose
+    from planforge.app.casting import Casting
     from planforge.app.contexts import require_roles
     from planforge.kernel.effects import Access
 
-    require_roles(project, {role: Access.WRITE if role == "developer" else Access.READ for role in roles})
-    for role in roles:
-        choose(project.settings.agents.of(role), project.settings.agents.profiles)
+    wanted = {role: Access.WRITE if role == "developer" else Access.READ for role in roles}
+    require_roles(project, wanted)
+    Casting(project).require(wanted)
     project.settings.sandbox.chosen()
 
 
@@ -176,6 +197,24 @@ def numbering(project: Project) -> Iterator[None]:
         yield
 
 
+def require_directory(project: Project, directory: str, what: str) -> None:
+    """Refuse a directory that nothing could be written to, before anybody is asked or paid for it."""
+    place = project.root / directory
+    while not os.path.lexists(place):
+        place = place.parent
+    if not place.is_dir():
+        problem = "is not a directory"
+    elif not os.access(place, os.W_OK | os.X_OK):
+        problem = "cannot be written"
+    else:
+        return
+    shown = place.relative_to(project.root) if place.is_relative_to(project.root) else place
+    raise InvalidInput(
+        f"`{shown}` {problem}, and {what} are written to `{directory}`",
+        f"see `ls -ld {shlex.quote(str(place))}`",
+    )
+
+
 def new_plan(
     project: Project, title: str, request: str, *, task: str = "", description: str = ""
 ) -> PlanCreated:
@@ -187,6 +226,7 @@ def new_plan(
     directory = project.settings.forge.plans
     if not (project.root / directory).resolve().is_relative_to(project.root.resolve()):
         raise InvalidInput(f"`forge.plans` leads out of the repository: `{directory}`")
+    require_directory(project, directory, "plans")
     others = {*project.git.checkouts()} - {project.root}
     names = [path.name for place in (project.root, *others) for path in (place / directory).glob("plan-*")]
     names += [row.plan for row in plans.rows(project)]
@@ -212,6 +252,20 @@ def title_of(request: str) -> str:
         raise InvalidInput('say what you want: `planforge forge "..."`')
     first = " ".join(lines[0].split())
     return first if len(first) <= 80 else first[:77].rsplit(" ", 1)[0] + "..."
+
+
+def require_request(words: str) -> None:
+    """Refuse words that only point at something, or name an item: no agent could know what is wanted."""
+    from planforge.documents.requests import item, means_nothing
+
+    said = " ".join(words.split())
+    if not said:
+        raise InvalidInput("the request is empty", "say what you want in a sentence")
+    if named := item(said):
+        command = ITEMS[named.kind].format(named.name)
+        raise InvalidInput(f"`{said}` is a name, not a request", f"run `{command}`")
+    if means_nothing(words):
+        raise InvalidInput(f"`{said}` does not say what you want", "say it in a sentence")
 
 
 def today() -> str:

@@ -16,6 +16,7 @@ import msgspec
 from planforge.kernel.events import RecordedFinding
 from planforge.kernel.evidence import Counts, Evidence
 from planforge.kernel.scores import StepScore
+from planforge.kernel.wording import counted
 
 LONGEST = 60_000
 """So many characters a page may have at most; GitHub takes 65,536."""
@@ -144,7 +145,7 @@ def _objective(page: EvidencePage) -> Iterator[str]:
         yield "The plan was edited after it was carried out; this is its last text on record."
     yield ""
     where = f", {code(page.branch)} at {code(page.commit[:12])}" if page.branch else ""
-    yield f"{code(page.plan)} is {page.status}{where}." + (f" {_line(page.reason)}." if page.reason else "")
+    yield f"{code(page.plan)} is {page.status}{where}{f': {_line(page.reason)}' if page.reason else ''}."
 
 
 def _steps(page: EvidencePage) -> Iterator[str]:
@@ -195,7 +196,8 @@ def _checks(page: EvidencePage) -> Iterator[str]:
 def _counted(counts: Counts | None) -> str:
     if counts is None:
         return ""
-    return f", {counts.total} tests: {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped"
+    tests = counted(counts.total, "test")
+    return f", {tests}: {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped"
 
 
 def _command(words: Sequence[str]) -> str:

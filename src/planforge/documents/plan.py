@@ -32,9 +32,6 @@ ESSENTIAL = ("Objective", "Changes")
 GIVEN = "Given with the request, quoted as it was"
 """How the context begins that is ours. A drafter may have a section of that name too, which is its own."""
 
-MEANS_NOTHING = frozenset({"this", "that", "it", "the task", "the issue", "above", "same"})
-"""Descriptions that say something only to whoever wrote them, and only just then."""
-
 MAX_SLUG = 50
 MAX_LEAD = 96
 MIN_SECTION = 10
@@ -104,6 +101,7 @@ class PlanDocument(msgspec.Struct, frozen=True, kw_only=True):
     status: PlanStatus
     created: str
     text: str
+    task: str = ""
 
 
 def parse_plan_id(text: str) -> PlanId:
@@ -163,12 +161,6 @@ def task_id(text: str) -> str:
     return said if TASK.fullmatch(said) and not ID.fullmatch(said) else ""
 
 
-def means_nothing(description: str) -> bool:
-    """Whether a description only points at something, such as "this" or "the issue"."""
-    said = " ".join(description.casefold().split()).strip(" .,:;!?\"'`")
-    return said in MEANS_NOTHING or not said
-
-
 def slug(title: str) -> str:
     """A title as part of a file name."""
     plain = "".join(
@@ -187,7 +179,7 @@ def parse(text: str) -> PlanDocument:
     title = TITLE.fullmatch(shown)
     if not title or not title["title"]:
         raise InvalidDocument(f"line {number}: expected `# Plan: <title>`, found `{shown[:60]}`")
-    identity, status, created = (_field(text, key) for key in ("ID", "Status", "Created"))
+    identity, status, created, task = (_field(text, key) for key in ("ID", "Status", "Created", "Task"))
     if identity is None:
         raise InvalidDocument(f"line {len(header) + 1}: the header ends without an `**ID:**` line")
     if status is None:
@@ -205,6 +197,7 @@ def parse(text: str) -> PlanDocument:
         status=PlanStatus(status.value),
         created=created.value if created else "",
         text=text,
+        task=task.value if task else "",
     )
 
 
@@ -572,4 +565,8 @@ def _names_a_file(text: str) -> bool:
     changes = markdown.body(text, "Changes") or ""
     manifest = markdown.body(text, "Change Manifest") or ""
     shown = (line.text for line in markdown.lines(changes) if not line.fenced)
-    return any(BACKTICKED_FILE.search(line) for line in shown) or MANIFEST_FILE.search(manifest) is not None
+    if any(BACKTICKED_FILE.search(line) for line in shown) or MANIFEST_FILE.search(manifest):
+        return True
+    from planforge.documents.phases import finding  # which needs this module
+
+    return bool(finding.manifest(text) or finding.entries(changes))

@@ -26,14 +26,13 @@ from planforge.kernel.events import (
     Event,
 )
 from planforge.kernel.ledger import Ledger, Write
+from planforge.kernel.wording import money
 
 STREAM = "budgets"
 SORTS = ("run", "plan", "step", "role")
 KINDS = Amounts.__struct_fields__
 MOST = 10**15
 """More than this of anything is a mistake, and thousands of such mistakes still add up in 64 bits."""
-
-MILLION = 10**6
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
@@ -272,8 +271,7 @@ def _in_words(kind: str, amount: int | None) -> str:
         return "unknown"
     if kind != "money":
         return str(amount)
-    cents = f"{amount % MILLION:06d}".rstrip("0").ljust(2, "0")
-    return f"{amount // MILLION}.{cents}"
+    return money(amount)
 
 
 def _require_same(known: Reservation, scopes: tuple[str, ...], amounts: Amounts) -> None:

@@ -25,6 +25,7 @@ from planforge.kernel.events import (
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.tokens import TokenState
 from planforge.kernel.turns import Turns, waiting
+from planforge.kernel.wording import counted
 
 Outcome = TypeVar("Outcome")
 Result = TypeVar("Result")
@@ -255,6 +256,10 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What earlier steps did, in the order in which they were asked for."""
     budgets: dict[str, int] = {}
     """How many tokens each part may have that the flow itself puts together."""
+    scaled: bool = False
+    """A reviewer is told what each severity means; False is for runs that were recorded before that."""
+    tools: bool = True
+    """Whether the role's agent can read files; one that cannot is shown those that its task is about."""
 
 
 class GatherContext(Effect[Gathered], frozen=True, kw_only=True):
@@ -275,6 +280,36 @@ class GatherContext(Effect[Gathered], frozen=True, kw_only=True):
     def about(self) -> str:
         """What it is about, in a word."""
         return self.role
+
+
+class Surveyed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Files that a text may be about."""
+
+    terms: tuple[str, ...] = ()
+    """The words that were looked for."""
+    paths: tuple[str, ...] = ()
+    """The best first; none of them is to be gone beyond."""
+
+
+class Survey(Effect[Surveyed], frozen=True, kw_only=True):
+    """Find the files of a commit that a text may be about."""
+
+    base: str
+    text: str
+    files: tuple[str, ...] = ()
+    """Files that matter in any case, if they are there."""
+
+
+class ReadFiles(Effect[GatheredPart], frozen=True, kw_only=True):
+    """Read files of a commit for an agent that is to see them, within their budget."""
+
+    base: str
+    paths: tuple[str, ...]
+
+    @property
+    def about(self) -> str:
+        """How many there are."""
+        return counted(len(self.paths), "file")
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -424,6 +459,10 @@ class KnownPhases(msgspec.Struct, frozen=True, kw_only=True):
     parallel: bool = False
     max_files: int = 5
     """How the plan was cut into them."""
+    present: tuple[str, ...] = ()
+    """Which names in the plan were taken for files because the repository had them."""
+    landed: dict[str, str] = {}
+    """What is on the plan's branch of steps that are to be done again, as the commit that landed for each."""
 
 
 class ReadPhases(Effect[KnownPhases], frozen=True, kw_only=True):
@@ -474,6 +513,8 @@ class FoundFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     sizes: dict[str, int] = {}
     """How many bytes each file has; what is not there is not in it."""
+    unreadable: dict[str, str] = {}
+    """Why a path cannot be looked at, such as a link that leads out of the project."""
     fields: dict[str, str | None] = {}
     """What records say; a field that no record has is not in it."""
     verdicts: dict[str, str] = {}

@@ -322,6 +322,8 @@ class PhasesGenerated(Event, frozen=True, kw_only=True):
     """Steps that were done or skipped before and are the same now."""
     actor: str = ""
     """Whoever had them made anew; empty for the first ones."""
+    present: tuple[str, ...] = ()
+    """Which names in the plan were taken for files because the repository had them."""
 
 
 class PlanStarted(Event, frozen=True, kw_only=True):
@@ -366,16 +368,18 @@ class PlanEnded(Event, frozen=True, kw_only=True):
 
 
 class PlanMoved(Event, frozen=True, kw_only=True):
-    """A person gave a plan another status: it is closed, or cancelled."""
+    """A person gave a plan another status: it is closed, cancelled, or reopened."""
 
     plan: str
     by: str
-    """What was done to it: `close` or `cancel`."""
+    """What was done to it: `close`, `cancel`, or one of the ways to reopen it."""
     status: str
     actor: str
     reason: str
     override: bool = False
     """It was closed although no evidence says that it is done."""
+    unlanded: str = ""
+    """The commit on its branch that had not landed."""
 
 
 # Lessons
@@ -530,6 +534,8 @@ class StepCompleted(Event, frozen=True, kw_only=True):
     attempts: int
     score: StepScore | None
     """None for a step that changes nothing, such as an audit."""
+    found: str = ""
+    """The commit that had landed for it before, if nothing was left to change and the evidence holds."""
 
 
 class StepFailed(Event, frozen=True, kw_only=True):
@@ -905,6 +911,18 @@ class ContextComposed(Event, frozen=True, kw_only=True):
     """It is the second try, after an answer that could not be used."""
 
 
+class FilesChosen(Event, frozen=True, kw_only=True):
+    """An agent chose the files that it plans from, out of those that it was offered."""
+
+    plan: str
+    role: str
+    terms: tuple[str, ...]
+    """The words by which Planforge looked for files."""
+    offered: tuple[str, ...]
+    chosen: tuple[str, ...]
+    agent: str = ""
+
+
 class TierEscalated(Event, frozen=True, kw_only=True):
     """The next call of a role gets a model of another tier, once."""
 
@@ -1134,6 +1152,7 @@ AnyEvent = (
     | CheckoutUpdated
     | PullRequestOpened
     | ContextComposed
+    | FilesChosen
     | TierEscalated
     | SessionKept
     | SessionLost

@@ -248,7 +248,7 @@ def _part(name: str, words: tuple[str, ...], pattern: re.Pattern[str], *, check:
 
 BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-BODY = re.compile(r"(?:[^A-Za-z0-9-]{0,8}(?:[nr][^A-Za-z0-9-]{0,8})?[A-Za-z0-9+/=]{40,}+)++")
+BODY = re.compile(r"(?>(?:[^A-Za-z0-9-]{0,8}(?:[nr][^A-Za-z0-9-]{0,8})?[A-Za-z0-9+/=]{40,}+)+)")
 LETTERS = re.compile(r"[A-Za-z0-9+/=]{40}")
 
 

@@ -10,7 +10,7 @@ fingerprint it is known again in the next round.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -50,6 +50,21 @@ ALIASES = {
     "info": Severity.SUGGESTION,
     "suggested": Severity.SUGGESTION,
 }
+
+MEANINGS = {
+    Severity.BLOCKING: (
+        "it must not ship: a wrong result, lost data, a security hole, a design fault, a contradiction, "
+        "something critical that is missing, a change that nobody could write or test from the text, a "
+        "claimed restriction that nothing enforces"
+    ),
+    Severity.MEDIUM: (
+        "it works and will hurt: a missing edge case or error path, a test that would not notice, a document "
+        "that becomes wrong"
+    ),
+    Severity.MINOR: "a small thing: a name, the style, a sentence that is not clear",
+    Severity.SUGGESTION: "an idea for later; nothing is wrong with the work as it is",
+}
+"""What each severity means, as whoever judges is told it."""
 
 WORDS = {**{severity.value: severity for severity in Severity}, **ALIASES}
 
@@ -126,6 +141,12 @@ def evidence_in(said: str, detail: str = "", location: str = "") -> Evidence:
 def names_a_file(location: str) -> bool:
     """Whether a location is that of a file, with or without a line."""
     return len(location) < LOOKED_AT and FILE.fullmatch(location.strip(" `")) is not None
+
+
+def scale(words: Mapping[str, Severity]) -> str:
+    """What each word for a severity means, a line for each."""
+    lines = (f"- `{word}`: {MEANINGS[severity]}." for word, severity in words.items())
+    return "\n".join(["What each severity means:", *lines])
 
 
 def worst(findings: Iterable[Finding]) -> Severity | None:

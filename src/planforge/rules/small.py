@@ -76,10 +76,10 @@ def after(files: Collection[str], lines: int, limits: Limits) -> tuple[str, ...]
     found = []
     if len(files) > limits.max_files:
         found.append(
-            f"it changes {len(files)} files ({_listed(sorted(files))}); {limits.max_files} are small"
+            f"it changes {len(files)} files ({_listed(sorted(files))}); small is at most {limits.max_files}"
         )
     if lines > limits.max_lines:
-        found.append(f"it changes {lines} lines; {limits.max_lines} are small")
+        found.append(f"it changes {lines} lines; small is at most {limits.max_lines}")
     return tuple(found)
 
 
@@ -99,13 +99,13 @@ def wishes(request: str) -> int:
 def _suspicions(request: str, limits: Limits) -> Iterator[str]:
     words = len(request.split())
     if words > limits.max_words:
-        yield f"it takes {words} words to ask for it; {limits.max_words} are small"
+        yield f"it takes {words} words to ask for it; small is at most {limits.max_words}"
     files = named_files(request)
     if len(files) > limits.max_files:
-        yield f"it names {len(files)} files ({_listed(files)}); {limits.max_files} are small"
+        yield f"it names {len(files)} files ({_listed(files)}); small is at most {limits.max_files}"
     wished = wishes(request)
     if wished > limits.max_wishes:
-        yield f"it asks for {wished} separate things; {limits.max_wishes} is small"
+        yield f"it asks for {wished} separate things; small is at most {limits.max_wishes}"
     text = CODE.sub(" ", request)
     for pattern in (ALONE, SWEEPING, MIGRATION):
         if found := pattern.search(text):

@@ -21,13 +21,21 @@ from planforge.kernel.effects import (
     Leased,
     Note,
     OpenWorktree,
+    ReadFiles,
     RunAgent,
+    Survey,
 )
 from planforge.kernel.events import ContextComposed
 from planforge.workflows.context import Composed, Prompt, compose
 
 UNUSABLE = frozenset(error.__name__ for error in (AgentFailed, AgentEmpty, AgentMalformed, AgentTimedOut))
 """The failures after which it is worth asking again."""
+
+TEXT_ONLY = """\
+You have no tools here: you cannot open, search or change a file, and nothing that you write is run. Answer
+in text alone. Where the task speaks of the code in the current directory, you have the files that stand above
+and no others. Do not say of code that you have not seen what it does; where you would have to know, say that
+you could not check it."""
 
 Fault = Callable[[AgentAnswer], str]
 """Why an answer cannot be used; empty if it can."""
@@ -54,6 +62,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     turn: int = 0
     tier: str = ""
     model: str = ""
+    shown: tuple[str, ...] | None = None
+    """Files that it is shown; None is those that it seems to be about, for an agent that has no tools."""
 
 
 class Conversation:
@@ -107,6 +117,7 @@ async def ask(
     question: Question, gathered: Gathered, talk: Conversation | None = None, fault: Fault = usable
 ) -> AgentAnswer:
     """Ask, and if need be once more in short; raises what the second try failed with."""
+    gathered, question = await _with_files(gathered, question)
     answer = await _answered(question, gathered, talk, fault, "")
     if isinstance(answer, AgentAnswer):
         return answer
@@ -121,6 +132,25 @@ async def ask(
     if talk:
         talk.begin_anew()
     raise again
+
+
+async def _with_files(gathered: Gathered, question: Question) -> tuple[Gathered, Question]:
+    """The files that the agent is to see; without tools it is told that it sees no others."""
+    blind = not gathered.tools and question.access is Access.READ
+    if not blind and question.shown is None:
+        return gathered, question
+    shown = question.shown
+    if shown is None:
+        about = "\n\n".join(material.text for material in question.prompt.material)
+        shown = (await Survey(base=question.base, text=about, files=question.files)).paths
+    if shown:
+        part = await ReadFiles(base=question.base, paths=shown)
+        gathered = msgspec.structs.replace(gathered, parts=(*gathered.parts, part))
+    if blind:
+        prompt = question.prompt
+        prompt = msgspec.structs.replace(prompt, asked=f"{TEXT_ONLY}\n\n{prompt.asked}")
+        question = msgspec.structs.replace(question, prompt=prompt)
+    return gathered, question
 
 
 async def _answered(

@@ -19,6 +19,7 @@ from planforge.kernel.effects import ClaimLease, CloseWorktree, Leased, Note, Op
 from planforge.kernel.events import AttemptRejected, AuditRecorded, StepCompleted, StepFailed
 from planforge.rules.loops import Decision, Done, Escalate, Loop, Round
 from planforge.rules.loops.policies import named
+from planforge.rules.loops.revisions import Revisions
 from planforge.rules.verdicts import Judgement, Verdict, parse_audit
 from planforge.workflows import phase as phases
 from planforge.workflows import prompts
@@ -57,6 +58,7 @@ class _Auditing:
         self._fixes = fixes
         self._loop = Loop(named(POLICY, {"cap": fixes + 1}))
         self._proposal: Proposal | None = None
+        self._revisions = Revisions()
         self._lease: Leased | None = None
         self._said = ""
         """What the last audit led to."""
@@ -159,8 +161,12 @@ class _Auditing:
             asked = Asked(prompt=prompt, base=request.base, commit=self._commit)
             outcome, self._lease = await propose(request, attempt, asked, told, self._lease)
             if isinstance(outcome, Proposal):
-                self._proposal = outcome
-                return ""
+                repeated = self._revisions.repeated(outcome.patch.tree, "the developer")
+                if not repeated:
+                    self._proposal = outcome
+                    return ""
+                await self._reject(Refused(reason=repeated, tip=request.base))
+                return repeated
             problem = outcome.reason
             await self._reject(outcome)
         return problem

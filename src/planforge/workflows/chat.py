@@ -11,6 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from planforge.kernel.effects import Access, CloseWorktree, Effect, OpenWorktree
+from planforge.kernel.wording import counted
 from planforge.rules.commands import Command, Malformed, asked
 from planforge.rules.commands.actions import FORMS, LABEL, MOST
 from planforge.workflows import asking
@@ -78,7 +79,7 @@ class TakeActions(Effect[Taken], frozen=True, kw_only=True):
     @property
     def about(self) -> str:
         """How many there are."""
-        return f"{len(self.commands)} actions"
+        return counted(len(self.commands), "action")
 
 
 class ChatResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,10 +21,12 @@ from planforge.kernel.effects import DoneStep, Gathered
 from planforge.kernel.events import ContextPart, ContextSource
 from planforge.kernel.objects import address
 from planforge.kernel.tokens import CHARACTERS_PER_TOKEN, estimate
+from planforge.kernel.wording import counted
+from planforge.rules.verdicts import SCALES
 
 ROLE, STANDARDS, ARCHITECTURE, LESSONS, OVERLAY = "role", "standards", "architecture", "lessons", "overlay"
 CONSTRAINTS = "constraints"
-CLOSURE, SUMMARIES, TASK = "closure", "summaries", "task"
+CLOSURE, SUMMARIES, FILES, TASK = "closure", "summaries", "files", "task"
 
 TITLES = {
     ROLE: "Your role",
@@ -35,6 +37,7 @@ TITLES = {
     OVERLAY: "The project around your work",
     CLOSURE: "What your work builds on",
     SUMMARIES: "What else was done before",
+    FILES: "Files that your task is about",
     TASK: "Your task",
 }
 """The parts in the order in which an agent reads them."""
@@ -72,6 +75,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     material: tuple[Material, ...] = ()
     """What matters most first: where there is not room for all, the last ones are cut."""
     closing: str = ""
+    verdict: str = ""
+    """How the answer is read, if it is a review: a kind of `rules.verdicts`."""
     plain: str
     """The same as one text, as agents were told it before contexts were composed."""
 
@@ -110,6 +115,8 @@ def compose(
     found = [_Part(**msgspec.structs.asdict(part)) for part in gathered.parts]
     found += _of_steps(gathered, closure)
     found = [_dropped(part) if problem and part.name in DROPPED else part for part in found]
+    if gathered.scaled and (scale := SCALES.get(prompt.verdict)):
+        prompt = msgspec.structs.replace(prompt, closing=f"{prompt.closing}\n{scale}")
     found.append(_task(prompt, gathered.budgets.get(TASK), problem))
     order = list(TITLES)
     found.sort(key=lambda part: order.index(part.name))
@@ -150,7 +157,7 @@ def cut(text: str, tokens: int) -> Cut:
     kept = _beginning(text, room) if room > 0 else ""
     left = text[len(kept) :].strip("\n")
     lines = left.count("\n") + 1
-    left_out = f"{lines} line{'' if lines == 1 else 's'}, about {estimate(len(left))} tokens"
+    left_out = f"{counted(lines, 'line')}, about {estimate(len(left))} tokens"
     if not kept:
         return Cut(text="", left_out=left_out)
     if fence := markdown.open_fence(kept):
@@ -225,7 +232,7 @@ def _told(name: str, steps: Sequence[DoneStep], budgets: Mapping[str, int], olde
 def _names(steps: Sequence[str]) -> str:
     if len(steps) <= DELTA:
         return ", ".join(steps)
-    return f"{len(steps)} steps from {steps[0]} to {steps[-1]}"
+    return f"{counted(len(steps), 'step')} from {steps[0]} to {steps[-1]}"
 
 
 def told(step: DoneStep) -> str:

@@ -15,6 +15,7 @@ from planforge.kernel.objects import address
 from planforge.rules.findings import Finding
 from planforge.rules.loops import Loop
 from planforge.rules.loops.policies import POLICIES, named
+from planforge.rules.loops.revisions import Revisions
 from planforge.rules.pipelines import Pipeline, Stage
 from planforge.workflows.asking import Conversation
 
@@ -67,6 +68,8 @@ class PipelineRequest(msgspec.Struct, frozen=True, kw_only=True):
     standing: tuple[Standing, ...] = ()
     inspected: bool = False
     """Whether what an earlier run left is looked at before it lands; runs recorded before that do without."""
+    revised: bool = False
+    """A revision that changes nothing stops the task. False is for runs that were recorded before that."""
 
     @property
     def branch(self) -> str:
@@ -124,6 +127,7 @@ class Course:
         self._runs = {each.stage: each.iteration for each in request.standing}
         self._loops: dict[str, Loop] = {}
         self._talks: dict[str, Conversation] = {}
+        self._revisions: dict[str, Revisions] = {}
 
     @property
     def changed(self) -> bool:
@@ -160,6 +164,12 @@ class Course:
         """The conversation of whoever writes or reviews a document, over its rounds."""
         name = f"pipeline:{self.request.task}:{stage.name}"
         return self._talks.setdefault(stage.name, Conversation(name))
+
+    def repeated(self, stage: Stage, written: str) -> str:
+        """Why what a stage has written is no revision, if it was to be one; empty if it is new."""
+        revisions = self._revisions.setdefault(stage.name, Revisions())
+        repeated = revisions.repeated(written, f"the {self.role(stage)}")
+        return repeated if self.request.revised and self.problem is not None else ""
 
     def role(self, stage: Stage) -> str:
         """Who is asked: whoever revises, where a stage is come back to."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from planforge.kernel.effects import AskHuman, Effect, GiveApproval, Tip
+from planforge.kernel.wording import counted
 from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
 from planforge.workflows.plan_run import GATE, PlanRunRequest, PlanRunResult, plan_run
 
@@ -63,7 +64,7 @@ async def demo(request: DemoRequest) -> DemoResult:
             composed=request.composed,
         )
     )
-    question = f"Approve {request.plan} ({forged.reason} after {forged.rounds} rounds)?"
+    question = f"Approve {request.plan} ({forged.reason} after {counted(forged.rounds, 'round')})?"
     reply = await AskHuman(question=question, options=(YES, "reject"))
     if reply.answer != YES:
         return DemoResult(forged=forged, ran=None)

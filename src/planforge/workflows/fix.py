@@ -14,6 +14,7 @@ from planforge.documents.phases import Phase, PhaseKind
 from planforge.errors import PerformerFailed
 from planforge.kernel.effects import Note, OpenBranch, TakeApproval
 from planforge.kernel.events import PlanEnded, PlannedStep, PlanStarted
+from planforge.kernel.wording import counted
 from planforge.rules import small
 from planforge.rules.small import Limits
 from planforge.workflows.plan_run import GATE, branch_of
@@ -90,7 +91,7 @@ async def fix(request: FixRequest) -> FixResult:
         return await _ended(request, at, result.reason, done=False)
     if large := small.after(result.files, result.changed_lines, request.limits):
         return await _ended(request, result.tip, f"{NOT_SMALL}: {'; '.join(large)}", done=False, large=True)
-    size = f"{len(result.files)} files, {result.changed_lines} lines"
+    size = f"{counted(len(result.files), 'file')}, {counted(result.changed_lines, 'line')}"
     return await _ended(request, result.tip, f"{result.reason} ({size})", done=True)
 
 
@@ -137,7 +138,7 @@ def _step(request: FixRequest, phase: Phase, base: str) -> StepRequest:
         branch=branch_of(request.fix),
         objective=(
             "A small change, and nothing beside it: at most "
-            f"{limits.max_files} files and {limits.max_lines} lines added and removed."
+            f"{counted(limits.max_files, 'file')} and {counted(limits.max_lines, 'line')} added and removed."
         ),
         notes="",
         phase=phase,

@@ -42,8 +42,9 @@ from planforge.kernel.events import (
 from planforge.rules import escalation
 from planforge.rules.findings import Finding, Severity, worst
 from planforge.rules.loops import Decision, Done, Halt, Loop, blocking_only
+from planforge.rules.loops.revisions import Revisions
 from planforge.rules.verdicts import NO_VERDICT, Judgement, Verdict, parse_audit
-from planforge.workflows import asking, prompts
+from planforge.workflows import asking, prompts, research
 from planforge.workflows.asking import UNUSABLE, Conversation, Fault, Question, usable
 from planforge.workflows.context import Prompt
 
@@ -81,6 +82,8 @@ class ForgeRequest(msgspec.Struct, frozen=True, kw_only=True):
     The audit log says in a line of our own how the loop ended, the form of the plan is looked at once more,
     and a draft that gives the template back is none. False is for runs that were recorded before that.
     """
+    revised: bool = False
+    """A revision that changes nothing ends the loop. False is for runs that were recorded before that."""
     resumed: bool = False
     """There is a plan: the file as it is on disk is audited, and not drafted anew."""
     earlier: tuple[RecordedFinding, ...] = ()
@@ -89,6 +92,8 @@ class ForgeRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The file that the plan begins as, where that is another than usual: the draft is put into it."""
     blank: str = ""
     """The address of that file, if it lies on disk already and nobody has written into it."""
+    research: str = "auto"
+    """Whether files are chosen before a plan is written: `always`, `never`, or `auto` for want of tools."""
 
 
 class ForgeResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +125,8 @@ async def forge(request: ForgeRequest) -> ForgeResult:
     if isinstance(draft, Halt):
         await CloseWorktree(name=WORKTREE)
         return await _end(request, 0, "", draft)
+    revisions = Revisions()
+    revisions.repeated(plans.approvable(draft.text), "the drafter")
     while True:
         draft, decision = await _audited(request, agents, loop, draft)
         if decision.ends:
@@ -129,6 +136,10 @@ async def forge(request: ForgeRequest) -> ForgeResult:
             decision = body
             break
         text = plans.with_body(draft.text, body)
+        repeated = revisions.repeated(plans.approvable(text), "the reviser")
+        if repeated and request.revised:
+            decision = Halt(reason=f"{repeated}: edit the plan yourself")
+            break
         draft = await _written(request, "revision", draft.before + loop.round, text, draft)
     await CloseWorktree(name=WORKTREE)
     await MarkPlan(plan=request.plan, status=PlanStatus.REVIEW.value)
@@ -299,6 +310,8 @@ class _Agents:
         self._request = request
         self._gathered: dict[str, Gathered] = {}
         self._talks: dict[str, Conversation] = {}
+        self._shown: tuple[str, ...] = ()
+        """The files that plans were written from so far."""
 
     @property
     def no_plan(self) -> Fault:
@@ -330,12 +343,20 @@ class _Agents:
         question = await self._escalated(question, said)
         while True:
             try:
-                return await asking.ask(question, self._gathered[role], self._talk(role), fault)
+                return await self._answer(question, fault)
             except PerformerFailed as error:
                 if error.error not in UNUSABLE:
                     raise
                 if not await self._asked_again(role, error.message):
                     return Halt(reason=f"the {role} gave nothing that could be used: {error.message}")
+
+    async def _answer(self, question: Question, fault: Fault) -> AgentAnswer:
+        """An answer that can be used; a plan may want files to be chosen first."""
+        gathered, talk = self._gathered[question.role], self._talk(question.role)
+        if research.wanted(self._request.research, question.role, gathered):
+            answer, self._shown = await research.ask(question, gathered, talk, fault, self._shown)
+            return answer
+        return await asking.ask(question, gathered, talk, fault)
 
     async def _escalated(self, question: Question, said: Sequence[tuple[Finding, ...]]) -> Question:
         """The question with a heavier model, if those before it went round in circles."""

@@ -45,6 +45,7 @@ from planforge.kernel.events import (
     StepReopened,
 )
 from planforge.kernel.evidence import Evidence, Outcome
+from planforge.kernel.wording import counted
 from planforge.rules.attempts import fault_of_evidence
 from planforge.workflows import merges
 from planforge.workflows.culprit import Blame, find
@@ -120,7 +121,7 @@ async def update_checkout(request: UpdateRequest) -> UpdateResult:
             branch=request.branch, place=change.place, was=change.was, now=change.now, files=change.files
         )
     )
-    place = f", {change.files} files in `{change.place}`" if change.place else ""
+    place = f", {counted(change.files, 'file')} in `{change.place}`" if change.place else ""
     return UpdateResult(
         branch=request.branch,
         place=change.place,
@@ -167,7 +168,7 @@ def _result(
     request: LandRequest, target: Target, landed: tuple[str, ...], left: Mapping[str, NotLanded]
 ) -> LandResult:
     place = f"`{target.landing}`"
-    count = "1 plan" if len(landed) == 1 else f"{len(landed)} plans"
+    count = counted(len(landed), "plan")
     reasons = [f"{count} landed on {place}"] if landed or left else [f"nothing to land on {place}"]
     reasons += [f"`{item.plan}` did not: {item.reason}" for item in left.values()]
     return LandResult(

@@ -102,6 +102,7 @@ def step_of(
     *,
     notes: str = "",
     problem: str = "",
+    landed: str = "",
 ) -> StepRequest:
     """What the step of a phase needs to know."""
     return StepRequest(
@@ -122,6 +123,7 @@ def step_of(
         closure=closure_of(known.phases, phase.id) if request.composed else (),
         escalate_after=request.escalate_after,
         problem=problem,
+        landed=landed,
     )
 
 

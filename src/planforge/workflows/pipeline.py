@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from planforge.errors import PerformerFailed
 from planforge.kernel.effects import FoundFacts, Note, ReadFacts
 from planforge.kernel.events import StageEnded, StageStarted, TaskEnded, TaskMoved
-from planforge.rules.gates.evaluation import Reason, Result, evaluate, resolved
+from planforge.rules.gates.evaluation import Reason, Result, evaluate, places, resolved
 from planforge.rules.gates.grammar import Artifact, Gate, InvalidGate, Require
 from planforge.rules.gates.grammar import Forbid as ForbidField
 from planforge.rules.loops import Continue, Done, Replan, Round
@@ -30,6 +30,15 @@ from planforge.workflows.stages import Came
 
 APPROVED, REVISION, ESCALATED, COMPLETED = "approved", "revision", "escalated", "completed"
 STUCK = ("blocked", "escalated")
+TO_PLAN = {"plan-revision-required": "plan"}
+TO_CODE = TO_PLAN | {
+    "draft": "implement without approved plan",
+    "planned": "implement without approved plan",
+    "plan-approved": "implement",
+    "code-revision-required": "implement",
+    "implementing": "implemented",
+}
+"""What leads from the statuses of a task that a person has go on at a later stage to what it is judged as."""
 
 
 async def pipeline(request: PipelineRequest) -> PipelineResult:
@@ -176,6 +185,8 @@ class _Facts:
         self._course = course
 
     def size(self, path: str) -> int | None:
+        if path in self._found.unreadable:
+            raise OSError(self._found.unreadable[path])
         return self._found.sizes.get(path)
 
     def field(self, name: str) -> str | None:
@@ -189,13 +200,13 @@ class _Facts:
 
 async def _held(course: Course, gate: Gate) -> Result:
     """Whether a gate is open; one that makes no sense is not."""
-    places = {"task": course.request.path}
+    known = places(task=course.request.path)
     try:
-        paths, fields = asked_by(gate, places)
+        paths, fields = asked_by(gate, known)
         found = FoundFacts()
         if paths or fields:
             found = await ReadFacts(task=course.request.task, paths=paths, fields=fields)
-        return evaluate(gate, _Facts(found, course), places)
+        return evaluate(gate, _Facts(found, course), known)
     except InvalidGate as error:
         return Result(
             phase=gate.stage,
@@ -205,9 +216,9 @@ async def _held(course: Course, gate: Gate) -> Result:
         )
 
 
-def asked_by(gate: Gate, places: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def asked_by(gate: Gate, known: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The paths and the fields that a gate asks for."""
-    paths = [resolved(item.path, places) for item in gate.directives if isinstance(item, Artifact)]
+    paths = [resolved(item.path, known) for item in gate.directives if isinstance(item, Artifact)]
     fields = [item.predicate.field for item in gate.directives if isinstance(item, Require | ForbidField)]
     return tuple(dict.fromkeys(paths)), tuple(dict.fromkeys(fields))
 
@@ -217,6 +228,8 @@ def asked_by(gate: Gate, places: Mapping[str, str]) -> tuple[tuple[str, ...], tu
 
 async def _begin_code(course: Course) -> None:
     """The code is being changed now, and is no longer what anybody has approved."""
+    if event := TO_PLAN.get(course.status):
+        await _set(course, event)
     if course.status in ("draft", "planned"):
         await _set(course, "implement without approved plan")
     elif course.status != "implementing":
@@ -227,8 +240,18 @@ async def _begin_code(course: Course) -> None:
 
 async def _move(course: Course, stage: Stage, outcome: str) -> None:
     """Move the task along its table, as far as the stage has moved it."""
+    if outcome in (APPROVED, REVISION) or (stage.lands and outcome == COMPLETED):
+        await _catch_up(course, stage)
     if event := _event(course, stage, outcome):
         await _set(course, event, course.reason if outcome == ESCALATED else "")
+
+
+async def _catch_up(course: Course, stage: Stage) -> None:
+    """What was judged or has landed was there before: the stage that writes it was not gone through again."""
+    of = course.request.pipeline
+    code = any(map(course.writes_code, of.stages[: of.index(stage.name)]))
+    while event := (TO_CODE if code else TO_PLAN).get(course.status):
+        await _set(course, event)
 
 
 def _event(course: Course, stage: Stage, outcome: str) -> str:

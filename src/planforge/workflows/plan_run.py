@@ -37,6 +37,7 @@ from planforge.kernel.events import (
     StepFailed,
     StepRetried,
 )
+from planforge.kernel.wording import counted
 from planforge.rules import selection
 from planforge.rules.selection import MET, ORDER, Candidate
 from planforge.workflows import auditing, earlier
@@ -71,7 +72,7 @@ async def plan_run(request: PlanRunRequest) -> PlanRunResult:
         plan=request.plan, content=content, parallel=request.parallel, max_files=request.max_files
     )
     await TakeApproval(plan=request.plan, gate=GATE, content=content)
-    phases = decompose(text, max_files=known.max_files, parallel=known.parallel)
+    phases = decompose(text, max_files=known.max_files, parallel=known.parallel, present=known.present)
     branch = branch_of(request.plan)
     tip = (await OpenBranch(branch=branch, commit=request.base)).commit
     await Note(
@@ -185,7 +186,16 @@ class _Run:
         done = tuple(name for name in self._phases if name in before or name in closure)
         found = [self._results[name] for name in closure if name in self._results]
         known = Known(phases=phases, done=done)
-        return step_of(self._request, self._text, phase, base, known, notes=notes_of(found), problem=problem)
+        return step_of(
+            self._request,
+            self._text,
+            phase,
+            base,
+            known,
+            notes=notes_of(found),
+            problem=problem,
+            landed=self._known.landed.get(phase.id, ""),
+        )
 
     async def _by_kind(self, step: StepRequest) -> StepResult:
         match step.phase.kind:
@@ -252,7 +262,7 @@ class _Run:
     def _reason(self, stopped: Sequence[StepResult], left: Sequence[str]) -> str:
         if not left:
             return "every step is done"
-        more = f"{len(left)} phase{'' if len(left) == 1 else 's'} left"
+        more = f"{counted(len(left), 'phase')} left"
         if not stopped:
             done = ", ".join(name for name, item in self._results.items() if item.done) or "nothing"
             return f"{done} done as asked; {more}"

@@ -22,9 +22,9 @@ End your answer with one line, and exactly one of these two:
 **Verdict:** Revision Required
 Above it say what has to change and where. Change no file.""",
     "module": """\
-List what you found as a table with the columns ID, Severity (required or suggested), Location and Finding.
-End your answer with one line: `Verdict: APPROVE` if nothing is required, else `Verdict: REJECT`. Change no
-file.""",
+List what you found as a table with the columns Severity (required or suggested), File, Issue and
+Suggested Fix. End your answer with one line: `Verdict: APPROVE` if nothing is required, else
+`Verdict: REJECT`. Change no file.""",
     "polish": """\
 Answer with one JSON object and nothing else:
 {"issues": [{"severity": "critical|medium|minor", "description": "...", "location": "...",
@@ -57,6 +57,7 @@ def stage(
         asked=f"{asked} {BOUNDS}",
         material=tuple(material),
         closing=f"{closing}\n{friction.ASKED}",
+        verdict=of.verdict,
         plain=f"{opening}\n{asked}\n\n{body}\n\n{closing}\n",
     )
 

@@ -47,6 +47,7 @@ from planforge.kernel.events import (
     VerifyOk,
 )
 from planforge.kernel.evidence import Evidence, Outcome
+from planforge.kernel.wording import counted
 from planforge.rules import friction
 from planforge.rules.attempts import (
     doubt_of_former_tests,
@@ -128,7 +129,7 @@ async def _asked(
         await Note(_friction(course, stage, question.attempt, signal, answer))
     if drained.unreadable:
         lost = friction.Signal(
-            issue="x_friction_unreadable", detail=f"{drained.unreadable} lines could not be kept"
+            issue="x_friction_unreadable", detail=f"{counted(drained.unreadable, 'line')} could not be kept"
         )
         await Note(_friction(course, stage, question.attempt, lost, None))
     return msgspec.structs.replace(answer, text=drained.text)
@@ -198,6 +199,10 @@ async def _written(course: Course, stage: Stage, iteration: int) -> Came:
     """Have an agent write a document."""
     texts = await _texts(course, [each.leaves for each in course.request.pipeline.stages if each.writes])
     answer = await _read_only(course, stage, iteration, texts, _no_text)
+    if repeated := course.repeated(stage, answer.text):
+        before = course.documents.get(stage.leaves)
+        reason = f"{repeated}: edit `{stage.leaves}` yourself"
+        return Came(reason=reason, stuck=True, document=before, answer=answer)
     document = await _left(course, stage, answer.text.strip() + "\n")
     return Came(reason=f"wrote `{stage.leaves}`", document=document, answer=answer)
 
@@ -249,7 +254,9 @@ async def _changed(course: Course, stage: Stage, iteration: int) -> Came:
             course.protected = found.inspection.protected
             course.former = found.inspection.former
             document = await _left(course, stage, found.answer.text.strip() + "\n")
-            words = f"changed {len(found.patch.files)} files"
+            if repeated := course.repeated(stage, course.tree):
+                return Came(reason=repeated, stuck=True, document=document, answer=found.answer)
+            words = f"changed {counted(len(found.patch.files), 'file')}"
             return Came(reason=words, document=document, answer=found.answer)
         reason = found
         course.problem = Problem(stage=stage.name, reason=f"the change was not taken: {found}")

@@ -106,6 +106,8 @@ class StepRequest(msgspec.Struct, frozen=True, kw_only=True):
     """After how many attempts without progress the next one gets a heavy model, once; 0 is never."""
     problem: str = ""
     """Why an earlier run could not do it, if one tried."""
+    landed: str = ""
+    """The commit on the branch that landed for the same step before, if there is one."""
 
     @property
     def holder(self) -> str:
@@ -166,6 +168,8 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     """How far it came."""
     failing: int | None = None
     """How many tests failed, where that was counted."""
+    unchanged: Patch | None = None
+    """What there is, if the agent changed nothing."""
 
 
 async def implement(request: StepRequest) -> StepResult:
@@ -229,8 +233,29 @@ async def _attempt(
     asked = Asked(prompt=_first(request, attempt, before), base=before.tip, commit=before.tip)
     proposal, lease = await propose(request, attempt, asked, told, lease)
     if isinstance(proposal, Refused):
+        if proposal.unchanged and request.landed:
+            return await _found(request, attempt, proposal.unchanged), lease
         return proposal, lease
     return await landed(request, attempt, proposal, lease), lease
+
+
+async def _found(request: StepRequest, attempt: int, patch: Patch) -> StepResult | Refused:
+    """
+    Check what is there, where nothing was changed because the same step had landed before.
+
+    What the agent says of it does not count: a step that has never landed is not done by changing nothing.
+    """
+    evidence = await _verified(request, attempt, patch)
+    if fault := fault_of_evidence(evidence):
+        failing = evidence.counts.failed if evidence.counts else None
+        reason = f"the agent changed nothing, and {fault}"
+        return Refused(reason=reason, tip=patch.parent, reached=Reached.INSPECTION, failing=failing)
+    step = request.phase.id
+    value = score(evidence, patch.changed_lines, rollbacks=attempt - 1)
+    await Note(
+        StepCompleted(plan=request.plan, step=step, attempts=attempt, score=value, found=request.landed)
+    )
+    return StepResult(step=step, done=True, tip=patch.parent, reason=evidence.reason)
 
 
 async def started(request: StepRequest, attempt: int, base: str, lease: Leased | None) -> None:
@@ -278,7 +303,8 @@ async def propose(
         )
     )
     if fault := fault_of_patch(patch, phase.files):
-        return Refused(reason=fault, tip=base, reached=Reached.ANSWER), lease
+        unchanged = None if patch.files else patch
+        return Refused(reason=fault, tip=base, reached=Reached.ANSWER, unchanged=unchanged), lease
     inspection = await _inspected(request, attempt, patch)
     if fault := fault_of_inspection(inspection):
         return Refused(reason=fault, tip=base, reached=Reached.CHANGE), lease

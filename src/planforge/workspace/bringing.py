@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from planforge.errors import CannotPerform
+from planforge.kernel.wording import counted
 from planforge.workspace import copying
 from planforge.workspace.beneath import Directory, parts_of
 from planforge.workspace.checkouts import ignored, index_of, shown
@@ -76,7 +77,7 @@ class Bringing:
         named = included(self._git, self._source)
         if len(named) > most_files:
             raise CannotPerform(
-                f"`{INCLUDE}` names {count(len(named), 'file')} that git ignores, more than {most_files}",
+                f"`{INCLUDE}` names {counted(len(named), 'file')} that git ignores, more than {most_files}",
                 "name fewer of them, or raise `include_files` under `[workspace]` in planforge.toml",
             )
         size = sum(map(self._size, named))
@@ -117,7 +118,7 @@ class Bringing:
         def allow(files: int, octets: int) -> None:
             if files > CACHE_FILES or octets > megabytes * MEGABYTE:
                 raise CannotPerform(
-                    f"`{path}` is too large to copy for each worktree: {count(files, 'file')} and "
+                    f"`{path}` is too large to copy for each worktree: {counted(files, 'file')} and "
                     f"{octets // MEGABYTE} MB so far, on a file system that does not share blocks",
                     "raise `cache_megabytes` under `[workspace]`, or install with `setup` instead",
                 )
@@ -125,7 +126,7 @@ class Bringing:
         done = copying.tree(self._from, self._to, place, allow)
         self.copied.append(path)
         how = f"{done.octets // MEGABYTE} MB written" if done.octets else "sharing its blocks"
-        self.notes.append(f"copied `{path}` from your checkout: {count(done.files, 'file')}, {how}")
+        self.notes.append(f"copied `{path}` from your checkout: {counted(done.files, 'file')}, {how}")
         self._leave(done.left_out, "a link that leads out of the worktree")
 
     def _size(self, path: bytes) -> int:
@@ -163,11 +164,6 @@ def _require_movable(inside: Directory, path: str) -> None:
             f"`{path}` is a Python environment; its programs and editable installs point into your checkout",
             f'make one in each worktree: `setup = ["uv", "sync"]` or the like, and no `{path}` in `caches`',
         )
-
-
-def count(number: int, noun: str) -> str:
-    """A number of things in words."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def names(paths: Iterable[bytes]) -> str:

@@ -10,7 +10,6 @@ driven is touched, and nothing that is not ours.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from enum import StrEnum
@@ -257,7 +256,7 @@ def remove(git: Git, state: Path, item: Item, wishes: Wishes, secret: Finder | N
             directories.remove(state / "worktrees" / run / name)
             worktrees.forget()
         case Kind.QUARANTINE:
-            shutil.rmtree(state / "quarantine" / run / name)
+            directories.remove(state / "quarantine" / run / name)
         case Kind.BRANCH | Kind.ARCHIVE | Kind.BASE:
             prefix = {Kind.BRANCH: "refs/heads", Kind.ARCHIVE: ARCHIVE, Kind.BASE: BASES}[item.kind]
             _delete(git, item, f"{prefix}/{item.name}", wishes)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from planforge.kernel.evidence import TESTS, Counts, Evidence, Outcome, Part, combined
+from planforge.kernel.wording import counted
 from planforge.workspace.reports import Findings, Tally
 from planforge.workspace.reports.runners import pytest_lines
 from planforge.workspace.reports.tally import plain
@@ -47,7 +48,7 @@ def judge(exit_code: int | None, tally: Tally | None, seconds: float) -> Judgeme
     if tally.doubt:
         return _cannot_tell(tally.doubt)
     if counts.failed:
-        return Judgement(Outcome.FAIL, f"{counts.failed} of {counts.total} tests failed")
+        return Judgement(Outcome.FAIL, f"{counts.failed} of {counted(counts.total, 'test')} failed")
     if counts.total - counts.skipped < 1:
         return _cannot_tell("no test ran")
     if exit_code:
@@ -132,7 +133,7 @@ def _cannot_tell(reason: str) -> Judgement:
 
 def _passed(counts: Counts) -> str:
     skipped = f", {counts.skipped} skipped" if counts.skipped else ""
-    return f"{counts.passed} of {counts.total} tests passed{skipped}"
+    return f"{counts.passed} of {counted(counts.total, 'test')} passed{skipped}"
 
 
 # What else may be to blame
@@ -142,7 +143,7 @@ NOT_FOUND = re.compile(
     r"[\u2018'`]?([\w./+@-]+)[\u2019']?: (?:command not found|not found|No such file or directory)$",
     re.MULTILINE,
 )
-NO_MODULE = re.compile(r"^\S*python[\d.]*: No module named '?([\w.]+)'?", re.MULTILINE)
+NO_MODULE = re.compile(r"^(?:/[^:\n]*/|\S*)python[\d.]*: No module named '?([\w.]+)'?", re.MULTILINE)
 NO_CARGO_COMMAND = re.compile(r"^error: no such (?:sub)?command: `([\w-]+)`", re.MULTILINE)
 NO_MAKE = re.compile(r"^make(?:\[\d+\])?: (\S+): No such file or directory$", re.MULTILINE)
 MADE = re.compile(

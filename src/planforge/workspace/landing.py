@@ -9,13 +9,13 @@ land on it lands on `planforge/landed/<branch>` beside it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from planforge.errors import GitFailed
 from planforge.kernel.effects import Landing, Restarted, Target, Tip
 from planforge.workspace.git import Git
-from planforge.workspace.merging import beyond, is_ancestor, keep
+from planforge.workspace.merging import beyond, changed, is_ancestor, keep
 from planforge.workspace.places import using
 
 PREFIX = "planforge/"
@@ -57,6 +57,23 @@ def holds(git: Git, branch: str, commit: str) -> bool:
     """Whether `commit` is on `branch`."""
     tip = git.ref(_ref(branch))
     return tip is not None and is_ancestor(git, commit, tip)
+
+
+def keeps(git: Git, branch: str, changes: Sequence[tuple[str, str]]) -> bool:
+    """
+    Whether the first of these changes is on `branch`, and its files are as it or a later one left them.
+
+    Each is a commit with its parent before it. A person's commit may have taken back what an older one did.
+    """
+    tip = git.ref(_ref(branch))
+    there = [] if tip is None else [each for each in changes if is_ancestor(git, each[1], tip)]
+    if tip is None or there[:1] != list(changes[:1]):
+        return False
+    own = changed(git, *there[0])
+    left = {path: after for before, after in there for path in own & changed(git, before, after)}
+    return not any(
+        left[path] == commit for commit in {*left.values()} for path in own & changed(git, commit, tip)
+    )
 
 
 def _ref(branch: str) -> str:

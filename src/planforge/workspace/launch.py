@@ -77,11 +77,11 @@ def main(arguments: Sequence[str]) -> NoReturn:
     split = arguments.index("--")
     (parent, status), rules, program = map(int, arguments[:2]), arguments[2:split], arguments[split + 1 :]
     os.set_inheritable(status, False)
-    libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
+    adopts = libc.prctl(PR_SET_CHILD_SUBREAPER, 1) == 0
     hears, tells = os.pipe()
     child = os.fork()
     if child == 0:
-        _become(program, rules, tells)
+        _become(program if adopts else (), rules, tells)
     os.close(tells)
     error = os.read(hears, 1000)
     os.write(status, b"error " + error if error else b"started")
@@ -98,6 +98,8 @@ def main(arguments: Sequence[str]) -> NoReturn:
 def _become(program: Sequence[str], rules: Sequence[str], tells: int) -> NoReturn:
     """Turn into the program, restricted, or tell why that cannot be done."""
     try:
+        if not program:
+            raise OSError(0, "the kernel does not let us keep the processes that a program leaves behind")
         libc.prctl(PR_SET_PDEATHSIG, KILL)
         os.setsid()
         for signal in (PIPE, XFSZ):  # which Python ignores, and a program would inherit that

@@ -22,6 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from planforge.errors import GitFailed, PlanforgeError
+from planforge.kernel.directories import walk
 from planforge.workspace import beneath, guarded, links, snapshots
 from planforge.workspace.checkouts import ignored, shown
 from planforge.workspace.git import Git
@@ -318,7 +319,7 @@ class Watch:
 
 
 def _inodes(top: Path, besides: Path) -> Iterator[Inode]:
-    for parent, names, files in os.walk(top):
+    for parent, names, files in walk(top):
         names[:] = [name for name in names if Path(parent, name) != besides]
         for file in files:
             with suppress(FileNotFoundError):

@@ -53,11 +53,11 @@ class Preparation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 raise ValueError(f"`{name}` must be more than 0")
         for path in self.caches:
             if not _plain(path):
-                raise ValueError(f"`{path}` in `caches` is no directory inside the repository")
+                raise ValueError(f"`caches` has `{path}`, which is no directory inside the repository")
         for variable, name in self.shared.items():
             if not re.fullmatch(r"[A-Za-z_]\w*", variable) or not re.fullmatch(r"[\w-][\w.-]*", name):
                 raise ValueError(
-                    f'`{variable} = "{name}"` in `shared` is no variable and name of a directory'
+                    f'`shared` has `{variable} = "{name}"`, which is no variable and name of a directory'
                 )
 
 

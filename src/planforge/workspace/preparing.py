@@ -21,8 +21,9 @@ import msgspec
 
 from planforge.errors import CannotPerform
 from planforge.kernel.redaction import Redactor
+from planforge.kernel.wording import counted
 from planforge.workspace import links, ports, processes
-from planforge.workspace.bringing import Bringing, count, names
+from planforge.workspace.bringing import Bringing, names
 from planforge.workspace.checkouts import index_of
 from planforge.workspace.git import Git
 from planforge.workspace.ports import Ports
@@ -112,7 +113,7 @@ async def _commands(
         await _succeed("setup", settings.setup, worktree, settings.setup_seconds, known | shared, run)
         if number := await asyncio.to_thread(links.separate, worktree):
             notes.append(
-                f"made {count(number, 'file')} the worktree's own that `setup` had linked from elsewhere"
+                f"made {counted(number, 'file')} the worktree's own that `setup` had linked from elsewhere"
             )
     if settings.smoke:
         await _succeed("smoke", settings.smoke, worktree, settings.smoke_seconds, known, run)

@@ -21,8 +21,10 @@ from pathlib import Path
 import msgspec
 
 from planforge.errors import PlanforgeError
+from planforge.kernel.wording import counted
 from planforge.workspace import stale_locks
 from planforge.workspace.git import FALLBACK_EMAIL, Git
+from planforge.workspace.sandbox.home import is_private
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 
@@ -161,6 +163,13 @@ def _surroundings(git: Git) -> Iterator[Note]:
     if outer is not None and outer / ".git" != git.git_dir:
         said = f"it lies inside the repository `{outer}`, which is not looked at"
         yield Note(id="nested", status=OK, evidence=said)
+    if is_private(git.top):
+        said = (
+            f"`{git.top}` is a home, or where programs keep what is yours: "
+            "agents and checks see its history and their own worktree, and no other file of it"
+        )
+        fix = "name what else they need in `visible` under `[sandbox]` in planforge.toml"
+        yield Note(id="home", status=WARN, evidence=said, fix=fix)
 
 
 def _history(git: Git) -> Iterator[Note]:
@@ -172,11 +181,13 @@ def _history(git: Git) -> Iterator[Note]:
         said = f"HEAD is detached; work starts from {git.commit_of('HEAD')[:12]}"
         yield Note(id="detached", status=OK, evidence=said)
     if cut := _lines(git.git_dir / "shallow"):
-        said = f"the history is cut off at {cut} commits; what branched off before cannot be merged"
+        said = (
+            f"the history is cut off at {counted(cut, 'commit')}; what branched off before cannot be merged"
+        )
         yield Note(id="shallow", status=WARN, evidence=said, fix="git fetch --unshallow")
     replaced = git.run("for-each-ref", "--format=x", "refs/replace").stdout.count(b"x")
     if replaced:
-        said = f"{replaced} objects are replaced by others; Planforge works with the true ones"
+        said = f"replacements for {counted(replaced, 'object')}; Planforge works with the true ones"
         yield Note(id="replaced", status=WARN, evidence=said, fix="git replace --list")
     if _lines(git.git_dir / "info" / "grafts"):
         said = "`.git/info/grafts` gives commits other parents; Planforge works with the true ones"
@@ -285,7 +296,8 @@ def _partial(git: Git, blobs: Iterable[str]) -> Note:
     missing = git.run("cat-file", "--batch-check=", stdin=asked).stdout.count(b" missing\n")
     fix = "git fetch --refetch --no-filter"
     if missing:
-        said = f"this is a partial clone without {missing} files of HEAD, and Planforge fetches nothing"
+        files = counted(missing, "file")
+        said = f"this is a partial clone without {files} of HEAD, and Planforge fetches nothing"
         return Note(id="partial", status=FAIL, evidence=said, fix=fix)
     said = "this is a partial clone; Planforge fetches nothing, so older commits may be out of reach"
     return Note(id="partial", status=WARN, evidence=said, fix=fix)

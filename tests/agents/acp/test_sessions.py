@@ -276,6 +276,7 @@ def test_a_limit_that_is_met_while_a_session_is_taken_up_is_a_limit(room: Room) 
         room.ask(Profile(command=agent(body), resume="load"), AGAIN)
 
 
+@pytest.mark.dear
 def test_a_session_that_is_told_again_without_end_is_ended_by_the_deadline(room: Room) -> None:
     more = "def replay(method):\n    while True: say('again', session='old')\n"
     task = msgspec.structs.replace(AGAIN, seconds=2.0)

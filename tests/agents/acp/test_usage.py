@@ -110,6 +110,7 @@ def costing(*costs: object) -> tuple[str, ...]:
         ({"amount": 0, "currency": "USD"}, None),  # which those say that do not know the price
         ({"amount": -1, "currency": "USD"}, None),
         ({"amount": 1e30, "currency": "USD"}, None),
+        ({"amount": 0.25, "currency": "EUR"}, None),  # not so many dollars
         ({"amount": "much"}, None),
     ],
 )
@@ -120,7 +121,7 @@ def test_what_an_agent_says_it_cost_is_kept_if_it_can_be_true(
 
 
 def test_the_last_word_on_the_cost_counts_and_each_is_noted(room: Room) -> None:
-    costs = [{"amount": amount, "currency": "EUR"} for amount in (0.1, 0.3)]
+    costs = [{"amount": amount, "currency": "usd"} for amount in (0.1, 0.3)]
     assert room.ask(Profile(command=costing(*costs))).money == 300_000
     assert room.money == [100_000, 300_000, 300_000]
 

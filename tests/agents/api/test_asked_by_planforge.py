@@ -61,6 +61,7 @@ def task(prompt: str, access: Access = Access.WRITE, session: str = "", seconds:
     return Task(prompt=prompt, access=access, session=session, seconds=seconds)
 
 
+@pytest.mark.dear
 def test_a_writer_is_permitted_to_write_and_its_conversation_goes_on(server: ModelServer, room: Room) -> None:
     answer = room.ask(profile(server, room), task("write it"))
     assert answer.text == "Written."
@@ -82,6 +83,7 @@ def test_a_reader_writes_nothing(server: ModelServer, room: Room) -> None:
     assert list(room.directory.iterdir()) == []
 
 
+@pytest.mark.dear
 def test_a_task_that_is_called_off_leaves_nothing(server: ModelServer, room: Room) -> None:
     with pytest.raises(asyncio.CancelledError):
         room.ask(profile(server, room), task("wait"), cancel_when=room.directory / "left")
@@ -89,6 +91,7 @@ def test_a_task_that_is_called_off_leaves_nothing(server: ModelServer, room: Roo
     assert not any(path.exists() for path in left)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("prompt", "kind"),
     [("limited", AgentLimited), ("no login", AgentUnauthenticated), ("garbage", AgentFailed)],
@@ -102,6 +105,7 @@ def test_failures_have_their_kind(
         assert failed.value.until
 
 
+@pytest.mark.dear
 def test_our_deadline_ends_a_model_that_never_answers(server: ModelServer, room: Room) -> None:
     with pytest.raises(AgentTimedOut):
         room.ask(profile(server, room), msgspec.structs.replace(task("hang", Access.READ), seconds=20))

@@ -72,6 +72,7 @@ def kind(error: acp.RequestError) -> str:
     return str(error.data["kind"])
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_each_way_to_fail_is_told_apart(server: ModelServer, tmp_path: Path, provider: str) -> None:
     asked = len(server.requests)
@@ -129,6 +130,7 @@ def test_a_missing_key_is_a_missing_login_and_names_the_variable(server: ModelSe
     assert str(error) == "no key: set `GOOGLE_API_KEY` or `GEMINI_API_KEY`"
 
 
+@pytest.mark.dear
 def test_a_local_server_needs_no_key_and_gets_none_of_another_service(
     server: ModelServer, tmp_path: Path
 ) -> None:

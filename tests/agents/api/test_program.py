@@ -86,6 +86,7 @@ def asked(server: ModelServer, before: int) -> Any:
     return server.requests[before:]
 
 
+@pytest.mark.dear(but="anthropic")
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_file_is_written_another_edited_a_command_run_and_the_usage_is_that_of_the_turn(
     server: ModelServer, root: Path, provider: str
@@ -197,6 +198,7 @@ def test_where_the_mode_says_so_it_asks_first(server: ModelServer, root: Path, p
     assert (root / "ran.txt").exists() is permitted
 
 
+@pytest.mark.dear(but="anthropic")
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_conversation_is_gone_on_with_in_another_process(
     server: ModelServer, root: Path, provider: str
@@ -299,6 +301,7 @@ def alive(*files: Path) -> list[str]:
     return [pid for file in files if runs(pid := file.read_text().strip())]
 
 
+@pytest.mark.dear
 def test_no_key_is_seen_by_a_command_nor_by_looking_at_its_parent(server: ModelServer, root: Path) -> None:
     it = program(server, root, extra={"GITHUB_TOKEN": "ghp_other", "PLAIN": "seen"}, fresh=True)
     talk_to(it, "show the environment")
@@ -313,6 +316,7 @@ def test_no_key_is_seen_by_a_command_nor_by_looking_at_its_parent(server: ModelS
     assert not any(KEY in text for text in kept)
 
 
+@pytest.mark.dear
 def test_a_key_in_a_file_is_taken_and_gone(server: ModelServer, root: Path) -> None:
     file = root.parent / "key"
     file.write_text(f"{KEY}\n")
@@ -366,6 +370,7 @@ def test_a_turn_makes_only_so_many_requests(server: ModelServer, root: Path) -> 
     assert len(server.requests) - before == 3
 
 
+@pytest.mark.dear
 def test_an_expression_that_never_ends_is_ended(server: ModelServer, root: Path) -> None:
     (root / "evil.txt").write_text("a" * 40 + "!\n")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 
 from planforge.agents.api.tools import shell
 from planforge.agents.api.tools.shell import Ended
+
+PYTHON = shlex.quote(sys.executable)
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
@@ -52,7 +55,7 @@ def test_a_command_has_nobody_to_ask(tmp_path: Path) -> None:
 
 
 def test_much_output_is_kept_at_both_ends(tmp_path: Path) -> None:
-    output = run(f"echo first; {sys.executable} -c \"print('x' * 300000)\"; echo last", tmp_path).output
+    output = run(f"echo first; {PYTHON} -c \"print('x' * 300000)\"; echo last", tmp_path).output
     assert output.startswith("first\n")
     assert output.endswith("last\n")
     assert "bytes left out" in output
@@ -94,7 +97,7 @@ time.sleep(600)
 @pytest.mark.skipif(not shell.LINUX, reason="needs /proc")
 def test_what_left_its_session_and_its_parents_is_ended_too(tmp_path: Path) -> None:
     (tmp_path / "daemon.py").write_text(DETACHED)
-    run(f"{sys.executable} daemon.py; while ! test -s pid; do sleep 0.05; done", tmp_path)
+    run(f"{PYTHON} daemon.py; while ! test -s pid; do sleep 0.05; done", tmp_path)
     assert ends(int((tmp_path / "pid").read_text()))
 
 
@@ -102,6 +105,6 @@ def test_what_left_its_session_and_its_parents_is_ended_too(tmp_path: Path) -> N
 def test_a_cancelled_command_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "daemon.py").write_text(DETACHED)
     with pytest.raises(asyncio.CancelledError):
-        run(f"{sys.executable} daemon.py; echo $$ > shell; sleep 600", tmp_path, cancel_after=2.0)
+        run(f"{PYTHON} daemon.py; echo $$ > shell; sleep 600", tmp_path, cancel_after=2.0)
     assert ends(int((tmp_path / "pid").read_text()))
     assert ends(int((tmp_path / "shell").read_text()))

@@ -116,8 +116,8 @@ def test_a_part_that_is_too_much_to_look_at_is_not_looked_at() -> None:
 
 def test_a_large_line_costs_no_more_than_its_bytes() -> None:
     line = b'{"more": [' + b"{}," * 10_000_000 + b'{}], "type": "a"}'
-    began = time.monotonic()
+    began = time.process_time()
     found = lines.decoded(line, WORD)
     assert found is not None
     assert found.type == "a"
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5

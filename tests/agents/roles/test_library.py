@@ -120,15 +120,15 @@ def test_a_missing_text_fails_with_its_path_and_who_wants_it(files: dict[str, st
 @pytest.mark.parametrize(
     ("table", "problem"),
     [
-        ("[auditor\n", "is not right"),
+        ("[auditor\n", "line 1, column 9"),
         ("auditor = 3\n", "`auditor` is no table of a role"),
         ('[auditor]\ntier = "huge"\n', "wants tier `huge`"),
         ('[auditor]\noutput = "poem"\n', "wants an answer of form `poem`"),
-        ("[auditor]\nskils = []\n", "skils"),
+        ("[auditor]\nskils = []\n", "did you mean `auditor.skills`?"),
         ('[auditor]\npersona = "../../etc/passwd"\n', "which is no name"),
         ('[auditor]\nskills = ["a/b"]\n', "which is no name"),
-        ('[new]\npersona = "poet"\n', "role `new`"),
-        ('[auditor]\naccess = "all"\n', "role `auditor`"),
+        ('[new]\npersona = "poet"\n', "`new.access` is missing"),
+        ('[auditor]\naccess = "all"\n', "`auditor.access` must be one of"),
         ('["Not a name"]\ntier = "light"\n', "is no table of a role"),
     ],
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -170,3 +173,34 @@ def test_every_declared_order_without_a_way_around_is_kept(
     if parallel:
         wanted = {home[other].id for name in names for other in before[name] if home[other] != home[name]}
         assert {name for phase in phases[:-1] for name in phase.depends_on} == wanted
+
+
+def flat(count: int) -> str:
+    return "".join(f"- `src/d{at}/m.py`\n" for at in range(count))
+
+
+def pairs(count: int) -> str:
+    return "".join(f"- `src/d{at}/index.ts`\n- `src/d{at}/index.test.ts`\n" for at in range(count // 2))
+
+
+def chain(count: int) -> str:
+    return "- `src/d0/m.py`\n" + "".join(
+        f"- `src/d{at}/m.py` (after `src/d{at - 1}/m.py`)\n" for at in range(1, count)
+    )
+
+
+def lines_below(count: int) -> str:
+    return "- `src/d0/m.py`\n" + "".join(
+        f"- `src/d{at}/m.py`\n  - after: `src/d{at - 1}/m.py`\n" for at in range(1, count)
+    )
+
+
+@pytest.mark.parametrize("shape", [pairs, chain, lines_below])
+def test_what_it_costs_grows_with_the_files_and_not_with_their_square(shape: Callable[[int], str]) -> None:
+    def cost(changes: str) -> float:
+        began = time.process_time()
+        decompose(f"## Changes\n\n{changes}")
+        return time.process_time() - began
+
+    plain = cost(flat(2000))
+    assert cost(shape(2000)) < 5 * plain

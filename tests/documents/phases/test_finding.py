@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planforge.documents import markdown
-from planforge.documents.phases import decompose
+from planforge.documents.phases import decompose, doubtful
 from planforge.documents.plan import structural_findings
 
 
@@ -117,3 +117,57 @@ def test_a_fence_that_begins_an_item_holds_its_headings() -> None:
 def test_a_line_of_twenty_thousand_marks_is_read_in_no_time() -> None:
     for mark in ("- ", "<!--", "`", "*", "(after `", "#", "|", "- after: `a.py`, "):
         files("- " + mark * 20_000)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *["Makefile", "GNUmakefile", "Dockerfile", "Dockerfile.dev", "LICENSE", "LICENSE-MIT", "Procfile"],
+        *[
+            "Gemfile",
+            "Rakefile",
+            "Justfile",
+            "justfile",
+            "CODEOWNERS",
+            ".gitignore",
+            ".env.example",
+            "go.mod",
+        ],
+        *[".prettierrc", ".nvmrc", ".python-version", ".gitkeep", ".env.local", "README", "gradlew"],
+        *["src/a b/c.ts", "docs/My Notes.md", "./run"],
+    ],
+)
+def test_a_name_that_projects_give_their_files_is_one_where_a_file_is_to_be_named(name: str) -> None:
+    path = name.removeprefix("./")
+    for item in (f"- `{name}` — x", f"- [ ] **`{name}`**: x", f"### `{name}`", f"- `a/b.py`, `{name}` — x"):
+        assert files(item)[-1:] == [path], item
+    assert files("- x", f'["{name}"]') == [path]
+    text = f"# Plan: x\n\n## Changes\n\n- `{name}` — written as the objective says.\n"
+    assert not [each for each in structural_findings(text) if "names no file" in each.title]
+
+
+@pytest.mark.parametrize("name", ["forge", "pytest", "True", "Profile", "README_PATH", ".map", "two words"])
+def test_a_word_is_no_file_unless_the_repository_has_one_of_that_name(name: str) -> None:
+    item, listed = (
+        f"## Changes\n\n- `{name}` — x\n- `a/b.py`\n",
+        f'## Change Manifest\n\n["{name}", "a/b.py"]\n',
+    )
+    for text in (item, listed):
+        assert doubtful(text) == (name,)
+        assert decompose(text)[-1].files == ("a/b.py",)
+        assert set(decompose(text, present=(name,))[-1].files) == {name, "a/b.py"}
+
+
+def test_a_command_at_the_start_of_an_item_is_no_file_and_a_word_later_on_is_none_even_if_there_is_one() -> (
+    None
+):
+    for command in ("pytest tests/a.py", "make -C src/b c.py", "src/run.py tests/a.py", "bin/x --all b.py"):
+        assert files(f"- `{command}` — x\n- `a/b.py`") == ["a/b.py"]
+    text = "## Changes\n\n- Have `LICENSE` and `run` as before in `a/b.py`\n- Extend `Makefile`\n"
+    assert doubtful(text) == ()
+    assert set(decompose(text, present=("run",))[-1].files) == {"a/b.py", "Makefile"}
+
+
+def test_files_without_an_extension_can_be_waited_for() -> None:
+    text = "**Parallel:** yes\n\n## Changes\n\n- `a/b.py` (after `Makefile`)\n- `Makefile`\n"
+    assert [phase.files for phase in decompose(text)] == [("Makefile",), ("a/b.py",), ("a/b.py", "Makefile")]

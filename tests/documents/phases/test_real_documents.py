@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from planforge.documents.phases import decompose, file_path, read_phases, render_phases
 from planforge.documents.plan import plan_id, structural_findings
 from planforge.kernel import paths
@@ -96,6 +98,7 @@ def hold(whole: str, path: str) -> int:
     return len(phases[-1].files)
 
 
+@pytest.mark.dear
 def test_two_hundred_real_documents_are_cut_twice_alike_and_every_path_is_inside() -> None:
     found, counts = documents()
     where = ", ".join(f"{count} of {kind}" for kind, count in counts.items())

@@ -36,6 +36,7 @@ def install(place: Path, name: str, script: str) -> Path:
     return place / name
 
 
+@pytest.mark.dear
 def test_list_says_how_to_get_what_is_missing_and_that_one_can_do_without(
     root: Path, alone: dict[str, str]
 ) -> None:
@@ -162,6 +163,7 @@ def test_without_an_agent_a_command_that_needs_one_says_so_and_nothing_is_half_d
     assert planforge("log", cwd=root, extra=alone).stdout == "nothing has happened yet\n"
 
 
+@pytest.mark.dear
 def test_without_an_agent_an_approved_plan_is_not_begun_and_stays_approved(
     tmp_path: Path, alone: dict[str, str]
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from planforge.app import story
 from planforge.app.replays import replayed
 from planforge.kernel.events import AttemptRejected, ContextComposed, StepCompleted, TierEscalated
@@ -35,6 +37,7 @@ def test_a_drafter_that_says_nothing_is_asked_once_more_in_short_and_the_forge_g
     ledger.close()
 
 
+@pytest.mark.dear
 def test_a_drafter_that_fails_twice_makes_the_run_wait_and_resuming_asks_again(tmp_path: Path) -> None:
     made = new(tmp_path)
     made.scene("Role: drafter", do=[{"exit": 3}])
@@ -51,6 +54,7 @@ def test_a_drafter_that_fails_twice_makes_the_run_wait_and_resuming_asks_again(t
     assert len([event for event in made.events(ContextComposed) if event.role == "drafter"]) == 3
 
 
+@pytest.mark.dear
 def test_a_developer_that_crashes_is_asked_once_more_within_its_attempt(plan: Rehearsal) -> None:
     plan.scene("Step: phase-1", "Attempt: 2", do=[{"write": {"path": "left", "text": "x"}}, {"exit": 3}])
     good: list[dict[str, object]] = [

@@ -22,6 +22,7 @@ def account(plan: Rehearsal, scope: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.dear(but="tokens")
 @pytest.mark.parametrize(
     ("limited", "raised", "said", "setting"),
     [
@@ -40,7 +41,7 @@ def account(plan: Rehearsal, scope: str) -> dict[str, Any]:
         (
             "[budget]\nreserve_money = 1\n[budget.plan]\nmoney = 1.5\n",
             "",
-            "`plan:plan-001`: of 1.50 money 1.00 spent, 0.00 put aside, 1.00 asked for",
+            "`plan:plan-001`: of $1.50 money $1.00 spent, $0.00 put aside, $1.00 asked for",
             "`budget.plan.money`",
         ),
     ],
@@ -75,6 +76,7 @@ def test_a_run_whose_budget_is_used_up_waits_and_goes_on_when_it_may_spend_more(
     assert [event.attempt for event in plan.events(PatchApplied)] == [2, 1]
 
 
+@pytest.mark.dear
 def test_an_agent_that_was_killed_with_its_driver_stays_on_the_account(
     plan: Rehearsal, running: list[subprocess.Popen[str]]
 ) -> None:
@@ -96,6 +98,7 @@ def test_an_agent_that_was_killed_with_its_driver_stays_on_the_account(
     assert (found["reserved"]["attempts"], found["spent"]["attempts"]) == (1, 3)
 
 
+@pytest.mark.dear
 def test_the_accounts_are_shown_with_limits_and_what_is_left(plan: Rehearsal) -> None:
     plan.settings("[budget]\nreserve_money = 0.25\n[budget.run]\ntokens = 200000\nmoney = 5.0\n")
     assert planforge("plan", "run", "1", cwd=plan.root).returncode == 0
@@ -109,9 +112,9 @@ def test_the_accounts_are_shown_with_limits_and_what_is_left(plan: Rehearsal) ->
     assert lines[0].split() == ["scope", "kind", "limit", "spent", "put", "aside", "left", "unknown"]
     (tokens,) = [line.split() for line in lines if line.startswith("run:run-002")]
     assert tokens == ["run:run-002", "tokens", "200000", "15605", "0", "184395", "4"]
-    assert ["money", "5.00", "1.00", "0.00", "4.00"] in [line.split() for line in lines]
+    assert ["money", "$5.00", "$1.00", "$0.00", "$4.00"] in [line.split() for line in lines]
     log = planforge("log", "--stream", "budgets", "-n", "0", cwd=plan.root).stdout
-    assert "run:run-002 may spend 200000 tokens, 5.00 money" in log
+    assert "run:run-002 may spend 200000 tokens, $5.00" in log
 
 
 def test_a_project_that_has_spent_nothing_says_so(tmp_path: Path) -> None:

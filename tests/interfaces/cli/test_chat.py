@@ -130,6 +130,7 @@ def test_outside_of_a_project_it_does_not_begin(tmp_path: Path) -> None:
 # As processes
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("sent", ["!stop\n!plan list\n", None], ids=["by a command", "by a signal"])
 def test_a_real_process_at_a_pipe_stops_a_forge_and_loses_nothing(at: Rehearsal, sent: str | None) -> None:
     play(at, (ASLEEP,))
@@ -225,6 +226,7 @@ def terminal(at: Rehearsal) -> Iterator[Terminal]:
     os.close(found.master)
 
 
+@pytest.mark.dear
 def test_a_real_process_at_a_terminal_has_a_prompt_a_history_and_two_ways_out(
     at: Rehearsal, terminal: Terminal
 ) -> None:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
+import shutil
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import bare
+from planforge.app import demo as demos
 from planforge.app.project import Project
+from planforge.errors import RefusedByGate
+from planforge.kernel.driver import Call
 from planforge.kernel.events import SessionKept
+from planforge.workflows.demo import MakeSample
 from programs import COMMAND, Told, document, environment, planforge
 from rehearsals import eventually
 from repositories import git
@@ -22,6 +31,7 @@ def attempts(told: Told, step: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.dear
 def test_the_document_has_the_rounds_and_their_verdicts(told: Told) -> None:
     rounds = told.document["rounds"]
     assert [(r["round"], r["verdict"], r["decision"]) for r in rounds] == [
@@ -111,19 +121,19 @@ def test_the_story_is_told_on_standard_error_and_says_that_no_model_was_called(t
 
 
 def test_the_commands_it_ends_with_work(tmp_path: Path) -> None:
-    process = planforge("demo", "story", "--pace", "0", cwd=tmp_path)
+    process = planforge("demo", "my story", "--pace", "0", cwd=tmp_path)
     assert process.returncode == 0, process.stderr
     assert "No model is called" in process.stdout
     assert "the agent said  Done: `most_common` is in and all 6 tests pass." in process.stdout
     assert "Planforge saw   fail: 2 of 6 tests failed" in process.stdout
     commands = [line.strip() for line in process.stdout.split("Try next:")[1].splitlines() if line.strip()]
-    assert commands[0] == f"cd {tmp_path / 'story'}"
+    assert shlex.split(commands[0]) == ["cd", str(tmp_path / "my story")]
     for name in ("status", "log", "plan show 1"):
         assert any(command.endswith(name) for command in commands)
     for command in commands[1:]:
         tried = subprocess.run(
             shlex.split(command),
-            cwd=tmp_path / "story",
+            cwd=tmp_path / "my story",
             env=environment(),
             capture_output=True,
             text=True,
@@ -141,6 +151,7 @@ def test_a_directory_that_is_not_empty_is_refused_and_left_alone(tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
+@pytest.mark.dear
 def test_without_a_directory_each_demo_gets_a_new_one(tmp_path: Path) -> None:
     (tmp_path / "planforge-demo").mkdir()
     process = planforge("demo", "--pace", "0", "--json", cwd=tmp_path)
@@ -182,6 +193,7 @@ def same_story(document: dict[str, Any]) -> tuple[object, ...]:
     )
 
 
+@pytest.mark.dear
 def test_an_agent_with_a_script_for_its_model_tells_the_same_story_also_if_it_is_interrupted(
     told: Told, tmp_path: Path
 ) -> None:
@@ -210,3 +222,65 @@ def test_an_agent_with_a_script_for_its_model_tells_the_same_story_also_if_it_is
     ledger = Project(place).ledger
     kept = [item.event for item in ledger.since() if isinstance(item.event, SessionKept)]
     assert all(event.agent == "api-openai" for event in kept)
+
+
+# Without any sandbox
+
+
+@pytest.fixture
+def without_sandbox(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Calls the command where nothing can be confined: the kernel refuses, and there is no bubblewrap."""
+    if bare.PRCTL is None or sys.platform != "linux":
+        pytest.skip("how to refuse system calls is not known for this kind of machine")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("env", "git", "prlimit", "python3", "sh"):
+        if found := shutil.which(name):
+            (programs / name).symlink_to(found)
+    (programs / "gemini").write_text("#!/bin/sh\n")
+    (programs / "gemini").chmod(0o755)
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, bare.__file__, *COMMAND, *words]
+        env = environment() | {"PATH": str(programs)}
+        return subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+
+    return call
+
+
+def test_without_any_sandbox_no_real_agent_is_started_and_it_is_said_what_to_do(
+    without_sandbox: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    process = without_sandbox("demo", "story", "--agent", "gemini")
+    assert process.returncode == RefusedByGate.exit_code
+    assert "no sandbox works on this machine, and agent `gemini` is not started without one" in process.stderr
+    assert "`planforge demo`" in process.stderr
+    assert not (tmp_path / "story").exists()
+
+
+@pytest.mark.dear
+def test_without_any_sandbox_the_demo_says_what_that_means_and_is_played(
+    without_sandbox: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    process = without_sandbox("demo", "story", "--pace", "0")
+    assert process.returncode == 0, process.stderr
+    assert "This machine has no sandbox: agents and checks can read and change whatever" in process.stderr
+    assert "agent rehearsal (none)" in process.stderr
+    settings = (tmp_path / "story" / "planforge.toml").read_text()
+    assert settings.endswith("[sandbox]\nunconfined = true\n")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_demo_is_checked_with_our_python_if_that_of_the_path_cannot_be_used(
+    there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "git").symlink_to(str(shutil.which("git")))
+    if there:
+        (tmp_path / "python3").write_text("#!/bin/sh\necho 'python3: command not found' >&2\nexit 127\n")
+        (tmp_path / "python3").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    project, _ = demos.begin(tmp_path / "story", pace=0)
+    call = Call(run="run-001", key="", intended_at="2026-01-01T00:00:00Z", resumed=False)
+    asyncio.run(demos.Stage(project).make_sample(MakeSample(sample="words"), call))
+    assert project.settings.check is not None
+    assert project.settings.check.command[:2] == (sys.executable, "-m")

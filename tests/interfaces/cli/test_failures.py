@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from calls import caller
 from planforge.kernel.ledger.storage import FORMAT
 from programs import COMMAND, Told, environment, planforge, started
 from repositories import empty_repository, git, repository
@@ -184,7 +185,9 @@ def test_with_json_a_failure_is_a_document_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "code", "words"),
     [
-        (["nonsense"], 2, "No such command"),
+        (["nonsense"], 2, "there is no command `nonsense`\n"),
+        (["hlep"], 2, "there is no command `hlep`; did you mean `--help`?"),
+        (["plan", "aprove"], 2, "there is no command `aprove`; did you mean `approve`?"),
         (["status", "--nonsense"], 2, "No such option"),
         (["log", "-n", "many"], 2, "not a valid integer"),
         (["plan", "show", "x"], 2, "is not a plan id"),
@@ -193,7 +196,7 @@ def test_with_json_a_failure_is_a_document_too(tmp_path: Path) -> None:
         (["plan", "run", "4"], 3, "there is no `plan-004`"),
         (["resume", "run-004"], 3, "there is no `run-004`"),
         (["cancel", "run-004", "--reason", "x"], 3, "there is no `run-004`"),
-        (["forge", "   "], 4, "no agent program on PATH"),
+        (["forge", "   "], 2, "the request is empty"),
         (["forge", "more speed"], 4, "`planforge demo`"),
     ],
 )
@@ -212,11 +215,11 @@ def test_bad_input_has_its_own_exit_code(tmp_path: Path, command: list[str], cod
     ("settings", "words"),
     [
         ("[agents\n", "planforge.toml"),
-        ("[forge]\ncapp = 3\n", "unknown field `capp`"),
+        ("[forge]\ncapp = 3\n", "there is no setting `forge.capp`; did you mean `forge.cap`?"),
         ("[forge]\ncap = 0\n", "`forge.cap` must be at least 1"),
         ("[run]\njobs = -1\n", "`run.jobs` must be at least 1"),
-        ("[check]\ncommand = ['x']\nreport = 'guess'\n", "Invalid enum value"),
-        ("[agents]\ndefault = 'nobody'\n", "there is no agent `nobody`"),
+        ("[check]\ncommand = ['x']\nreport = 'guess'\n", "`check.report` must be one of"),
+        ("[agents]\ndefault = 'nobody'\n", "`agents.default` is `nobody`, which is no agent"),
         ("[agents]\ndefault = 'mine'\n[agents.profiles.mine]\nenv = {}\n", "agent `mine` has no `command`"),
         ("[agents]\ndefault = 'rehearsal'\n[forge]\nplans = '../elsewhere'\n", "leads out of the repository"),
     ],
@@ -256,3 +259,18 @@ def test_a_run_that_another_process_drives_is_locked(tmp_path: Path) -> None:
     finally:
         driver.kill()
         driver.wait()
+
+
+def test_without_home_and_without_an_account_a_command_works_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = caller(repository(tmp_path / "here"), monkeypatch, capsys)
+
+    def unknown(number: int) -> object:
+        raise KeyError(number)
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", unknown)  # as for a user by number alone
+    assert call("init").code == 0
+    assert call("agent", "list").code == 0
+    assert "sandbox" in call("doctor").out

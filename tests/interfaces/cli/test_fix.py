@@ -33,7 +33,7 @@ def test_a_fix_is_made_and_landed_by_one_command(at: Rehearsal, command: Command
     said = command("fix", REQUEST, "--land")
     assert said.code == 0, said.err
     made, branch, landed, following = said.out.splitlines()
-    assert made == "✓ run-001 done: 2 of 2 tests passed (1 files, 1 lines)"
+    assert made == "✓ run-001 done: 2 of 2 tests passed (1 file, 1 line)"
     assert branch.startswith("branch: planforge/fix-001 at ")
     assert landed.startswith("✓ fix-001 landed on planforge/landed/main as ")
     assert following == "next: planforge land --update-checkout"
@@ -58,14 +58,22 @@ def test_every_command_that_looks_at_plans_looks_at_a_fix(
     assert command("plan", "list").out.split()[-3:] == ["(no", "plan", "file)"]
     assert run in command("recover", "--plan", "fix-1").out
     assert "`fix-001` has no plan file" in command("plan", "show", "fix-1").err
+    for words in (("diff",), ("skip", "--reason", "x"), ("skip-to", "phase-1", "--reason", "x")):
+        said = command("plan", words[0], "fix-1", *words[1:])
+        assert (said.code, said.err.count("`planforge plan evidence fix-001`")) == (3, 1)
+    said = command("forge", "fix-1")
+    assert (said.code, said.err.count("`planforge land fix-001`")) == (2, 1)
     assert command("budget", "--json").code == 0
     assert command("verify").code == 0
     assert command("rebuild").code == 0
     assert command("land", "fix-1", "--dry-run").code == 0
-    assert (
-        command("plan", "close", "fix-1", "--reason", "not wanted any more").out.strip()
-        == "fix-001 is CLOSED"
-    )
+    refused = command("plan", "close", "fix-1", "--reason", "not wanted any more")
+    assert "land it with `planforge land fix-001`" in refused.err
+    closed = command("plan", "close", "fix-1", "--unlanded", "--reason", "not wanted any more")
+    assert closed.out.strip() == "fix-001 is CLOSED"
+    reopened = command("plan", "reopen", "fix-1", "--reason", "it is wanted")
+    assert reopened.out == "fix-001 is DONE\nnext: planforge land fix-001\n"
+    assert command("land", "fix-001").code == 0
 
 
 def test_what_does_not_sound_small_is_refused_and_what_is_not_small_needs_a_person(

@@ -14,7 +14,14 @@ from calls import Command, caller
 from planforge.app import forges
 from planforge.app.project import Project
 from planforge.app.replays import replay
-from planforge.kernel.events import CancelRequested, PlanApproved, PlanStarted, RunEnded, RunStarted
+from planforge.kernel.events import (
+    CancelRequested,
+    PlanApproved,
+    PlanCreated,
+    PlanStarted,
+    RunEnded,
+    RunStarted,
+)
 from planforge.workspace.trees import COOKIE
 from programs import planforge
 from rehearsals import Rehearsal, copied, eventually
@@ -189,6 +196,30 @@ def test_what_looks_like_a_plan_is_gone_on_with_and_what_does_not_is_a_request(
     assert call("forge", "0").code == 2
 
 
+@pytest.mark.dear
+def test_a_plan_that_was_cancelled_before_its_first_draft_can_be_taken_back(
+    at: Rehearsal, call: Command
+) -> None:
+    project = Project(at.root)
+    forges.begin(project, "More texts")
+    project.ledger.close()
+    assert call("forge", "cancel", "2").code == 0
+    line = call("plan", "list").out.splitlines()[1]
+    assert line.startswith("plan-002  CANCELLED")
+    assert line.endswith("(no draft of it was finished)")
+    back = "planforge plan reopen plan-002 --reason TEXT"
+    for words in (("plan", "show", "2"), ("plan", "show", "2", "--recorded"), ("forge", "2")):
+        said = call(*words)
+        assert said.code
+        assert f"take that back with `{back}`" in said.err
+        assert "its text is there still" not in said.err
+    assert call(*back.split()[1:]).code == 0
+    assert "run `planforge forge plan-002`" in call("plan", "show", "2").err
+    play(at, ((("Role: auditor",), says(CLEAN)), (("Role: drafter",), says(PLAN))))
+    assert call("forge", "plan-002").code == 0
+    assert call("plan", "list").out.splitlines()[1].endswith("-more-texts.md")
+
+
 @pytest.mark.parametrize("word", ["status", "cancel", "help", "audit"])
 def test_the_reserved_words_are_never_a_request(at: Rehearsal, call: Command, word: str) -> None:
     for words in ((word,), ("--cap", "2", word)):
@@ -198,6 +229,63 @@ def test_the_reserved_words_are_never_a_request(at: Rehearsal, call: Command, wo
     assert call("forge", "--cap", "2", word).code == 2
     told = call("forge", "help")
     assert (told.code, "Usage: planforge forge" in told.out) == (0, True)
+
+
+def hinted(text: str) -> list[str]:
+    """The commands in a hint."""
+    return [each for each in text.rpartition("hint: ")[2].split("`")[1::2] if each.startswith("planforge ")]
+
+
+def test_words_that_only_point_at_something_start_no_draft_and_lead_to_the_newest_plan(
+    at: Rehearsal, call: Command
+) -> None:
+    for words in ("this", "It!", " that ", "the plan", "plan", "this issue", "same", "please fix it", "..."):
+        said = call("forge", words)
+        assert said.code == 2
+        assert "does not say what you want" in said.err
+        assert hinted(said.err) == ["planforge forge plan-001"]
+    assert len(at.events(RunStarted)) == 1
+    play(at, ((("Role: auditor",), says(CLEAN)),))
+    assert call(*hinted(said.err)[0].split()[1:]).code == 0
+
+
+def test_words_that_point_at_what_was_given_are_its_title(at: Rehearsal, call: Command) -> None:
+    (at.root / "notes.md").write_text("# Count the texts\n\nThere are many.\n")
+    play(at, ((("Role: drafter",), says(PLAN)), (("Role: auditor",), says(CLEAN))))
+    assert call("forge", "this", "--context", "notes.md").code == 0
+    assert "Count the texts" in call("plan", "list").out
+    assert "this" not in call("plan", "list").out
+
+
+def test_a_plan_that_is_named_in_another_way_is_not_drafted_anew(at: Rehearsal, call: Command) -> None:
+    for words in ("plan 1", "#1", "p1", "docs/plans/plan-001-some-texts.md", "plan-1/phase-1"):
+        said = call("forge", words)
+        assert (said.code, f"`{words}` is a name, not a request" in said.err) == (2, True)
+        assert hinted(said.err) in (["planforge forge plan-1"], ["planforge forge plan-001"])
+    for words in ("this one", "resume", "what we discussed", "the audit"):
+        said = call("forge", words)
+        assert (said.code, hinted(said.err)) == (2, ["planforge forge plan-001"])
+    assert len(at.events(RunStarted)) == 1
+
+
+NAMES = ("fix-004", "task-002", "run-001", "RUN-1", "phase-1", "gate-001", "question-1", "ws-099")
+
+
+@pytest.mark.parametrize("command", ["forge", "fix", "plan create"])
+def test_the_name_of_an_item_is_never_a_request(at: Rehearsal, call: Command, command: str) -> None:
+    for name in NAMES:
+        said = call(*command.split(), name)
+        assert said.code in (2, 3), name
+        known = call(*hinted(said.err)[0].split()[1:])  # a command, whether there is such an item or not
+        assert known.code in (0, 3), name
+    assert len(at.events(RunStarted)) == 1
+    assert len(at.events(PlanCreated)) == 1
+
+
+def test_a_plan_is_gone_on_with_by_the_name_of_its_task(at: Rehearsal, call: Command) -> None:
+    play(at, ((("Role: auditor",), says(CLEAN)),))
+    assert call("forge", "ws-001").code == 0
+    assert len(at.events(PlanCreated)) == 1
 
 
 def test_a_plan_that_its_editor_broke_is_refused_with_what_is_wrong_and_nothing_is_begun(
@@ -232,7 +320,7 @@ def test_an_approved_plan_is_handed_over_to_its_run_and_a_finished_one_is_not_fo
     assert (said.code, said.document["flow"], said.document["status"]) == (0, "plan_run", "done"), said.err
     done = call("forge", "1")
     assert (done.code, "`plan-001` is DONE" in done.err, "planforge land" in done.err) == (5, True, True)
-    assert call("plan", "close", "1", "--reason", "over").code == 0
+    assert call("plan", "close", "1", "--unlanded", "--reason", "over").code == 0
     closed = call("forge", "1")
     assert (closed.code, 'planforge forge "what you want"' in closed.err) == (5, True)
 
@@ -240,7 +328,8 @@ def test_an_approved_plan_is_handed_over_to_its_run_and_a_finished_one_is_not_fo
 def test_a_cap_that_is_reached_again_is_said_in_the_audit_log_and_asks_for_a_person(
     at: Rehearsal, call: Command
 ) -> None:
-    play(at, ((("Role: auditor",), says(BLOCKED)), (("Role: reviser",), says(PLAN))))
+    revised = PLAN.replace("None that", "Few that")
+    play(at, ((("Role: auditor",), says(BLOCKED)), (("Role: reviser",), says(revised))))
     said = call("forge", "1", "--cap", "2")
     assert said.code == 6
     lines = plan_file(at).read_text().splitlines()
@@ -279,6 +368,7 @@ def test_by_default_a_person_approves(at: Rehearsal, call: Command) -> None:
     assert at.events(PlanApproved) == []
 
 
+@pytest.mark.dear
 def test_a_setting_has_every_clean_plan_carried_out_unless_it_is_told_otherwise(
     at: Rehearsal, call: Command
 ) -> None:

@@ -52,9 +52,13 @@ def test_nothing_lands_until_a_person_has_looked(target: Rehearsal) -> None:
     assert target.events(PatchApplied) == []
 
 
+@pytest.mark.dear
 def test_after_a_yes_exactly_that_tree_lands(target: Rehearsal) -> None:
     said = planforge("gate", "approve", "1", "--as", "Ada", cwd=target.root)
     assert "next: planforge resume run-002" in said.stdout
+    status = planforge("status", cwd=target.root).stdout
+    assert "`gate-001` was approved by Ada: it can go on" in status
+    assert "must be opened" not in status
     resumed = planforge("resume", "run-002", cwd=target.root)
     assert resumed.returncode == 0, resumed.stderr
     (raised,), applied = target.events(GateRaised), target.events(PatchApplied)
@@ -90,6 +94,7 @@ def test_a_run_that_is_cancelled_leaves_no_gate_behind(target: Rehearsal) -> Non
     assert "its run has ended" in refused.stderr
 
 
+@pytest.mark.dear
 def test_resume_without_a_name_goes_on_once_somebody_has_decided(target: Rehearsal) -> None:
     nothing = planforge("resume", cwd=target.root).stdout
     assert nothing == "nothing to resume\nnext: planforge gate show gate-001\n"

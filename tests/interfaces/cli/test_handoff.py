@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def test_handoffs_are_listed_oldest_first(place: Path) -> None:
 
 def test_where_nobody_has_handed_over_the_list_says_so(tmp_path: Path) -> None:
     Kernel.open(tmp_path).close()
-    assert planforge("handoff", "list", cwd=tmp_path).stdout == "nobody has handed over\n"
+    assert planforge("handoff", "list", cwd=tmp_path).stdout == "no handoffs\n"
     assert document("handoff", "list", cwd=tmp_path) == []
 
 
@@ -91,7 +92,7 @@ def test_a_list_that_nobody_reads_to_its_end_is_no_failure(place: Path) -> None:
     from programs import COMMAND, environment
 
     shown = subprocess.run(
-        ["bash", "-c", f"{' '.join(COMMAND)} handoff list --json | head -c 1; exit ${{PIPESTATUS[0]}}"],
+        ["bash", "-c", f"{shlex.join(COMMAND)} handoff list --json | head -c 1; exit ${{PIPESTATUS[0]}}"],
         cwd=place,
         env=environment(),
         capture_output=True,

@@ -71,6 +71,7 @@ def asked(root: Path) -> Counter[str]:
     return Counter(item["prompt"] for item in map(json.loads, lines) if item["event"] == "asked")
 
 
+@pytest.mark.dear(but="5")
 @pytest.mark.parametrize("point", range(1, POINTS + 1))
 def test_a_demo_killed_at_any_point_is_resumed_to_the_same_end(
     told: Told, tmp_path: Path, point: int
@@ -102,6 +103,7 @@ def hear_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("request_to_stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_demo_that_is_told_to_stop_says_how_to_go_on(
     tmp_path: Path, request_to_stop: signal.Signals

@@ -34,6 +34,7 @@ def field(tmp_path: Path) -> Field:
     return field
 
 
+@pytest.mark.dear
 def test_finished_plans_land_beside_the_branch_and_then_come_into_the_checkout(field: Field) -> None:
     field.plan({"x.txt": "one\n"})
     field.plan({"y.txt": "two\n"})
@@ -46,7 +47,7 @@ def test_finished_plans_land_beside_the_branch_and_then_come_into_the_checkout(f
     assert [line.split()[0] for line in preview.stdout.splitlines()[2:]] == ["plan-001", "plan-002"]
     told = document("land", cwd=field.root)
     assert [item["plan"] for item in told["landed"]] == ["plan-001", "plan-002"]
-    assert told["landed"][1]["evidence"] == "1 of 1 tests passed"
+    assert told["landed"][1]["evidence"] == "1 of 1 test passed"
     assert (told["landing"], told["next"]) == (BESIDE, ["planforge land --update-checkout"])
     assert fingerprint(field.root) == before
     again = planforge("land", cwd=field.root)
@@ -58,6 +59,7 @@ def test_finished_plans_land_beside_the_branch_and_then_come_into_the_checkout(f
     assert (field.root / "y.txt").read_text() == "two\n"
 
 
+@pytest.mark.dear
 def test_a_dirty_checkout_is_not_updated_and_what_is_in_the_way_is_named(field: Field) -> None:
     field.plan({"x.txt": "one\n"})
     assert planforge("land", cwd=field.root).returncode == 0
@@ -78,6 +80,7 @@ def test_a_dirty_checkout_is_not_updated_and_what_is_in_the_way_is_named(field: 
     assert (field.root / "x.txt").read_text() == "one\n"
 
 
+@pytest.mark.dear
 def test_a_break_is_told_with_the_plan_that_it_comes_from(field: Field) -> None:
     for name, text in (("x", "fine\n"), ("y", "left\n"), ("z", "fine\n"), ("w", "right\n")):
         field.plan({f"{name}.txt": text})
@@ -153,6 +156,7 @@ def test_conflicts_between_plans_are_probed(field: Field) -> None:
 # The whole story, with agents
 
 
+@pytest.mark.dear
 def test_a_plan_that_conflicts_is_opened_again_done_anew_and_lands(plan: Rehearsal) -> None:
     root = plan.root
     assert planforge("plan", "run", "1", cwd=root).returncode == 0

@@ -85,6 +85,7 @@ def ended(process: subprocess.Popen[str], seconds: float = 100) -> tuple[int, st
     return process.returncode, said
 
 
+@pytest.mark.dear
 def test_two_runs_that_change_the_same_files_take_turns(
     plans: Rehearsal, running: list[subprocess.Popen[str]]
 ) -> None:
@@ -98,6 +99,7 @@ def test_two_runs_that_change_the_same_files_take_turns(
         assert git(plans.root, "rev-list", "--count", f"HEAD..planforge/{plan}") == "2"
 
 
+@pytest.mark.dear
 def test_a_run_whose_patience_ends_can_be_resumed_when_the_file_is_free(plans: Rehearsal) -> None:
     plans.settings("[run]\nlease_patience = 1\n")
     theirs = leases.claim(plans.ledger, "somebody", [FILE], ttl=HOUR)
@@ -114,6 +116,7 @@ def test_a_run_whose_patience_ends_can_be_resumed_when_the_file_is_free(plans: R
     assert held(plans) == []
 
 
+@pytest.mark.dear
 def test_an_interrupted_wait_ends_at_once_and_goes_on_later(
     plans: Rehearsal, running: list[subprocess.Popen[str]]
 ) -> None:
@@ -131,6 +134,7 @@ def test_an_interrupted_wait_ends_at_once_and_goes_on_later(
     assert planforge("resume", cwd=plans.root).returncode == 0
 
 
+@pytest.mark.dear
 def test_an_agent_that_works_for_longer_than_a_lease_lasts_keeps_it(plans: Rehearsal) -> None:
     plans.settings("[run]\nlease_seconds = 1\n")
     plans.scene("Step: phase-1", do=[{"sleep": 3}, *GOOD])
@@ -141,6 +145,7 @@ def test_an_agent_that_works_for_longer_than_a_lease_lasts_keeps_it(plans: Rehea
     assert plans.events(LeaseExpired) == []
 
 
+@pytest.mark.dear(but="True")
 @pytest.mark.parametrize("expired", [False, True])
 def test_a_run_that_was_killed_is_resumed_whether_its_lease_is_live_or_not(
     plans: Rehearsal, running: list[subprocess.Popen[str]], expired: bool
@@ -164,6 +169,7 @@ def test_a_run_that_was_killed_is_resumed_whether_its_lease_is_live_or_not(
     assert held(plans) == []
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("meddled", [False, True])
 def test_what_was_done_before_a_kill_lands_only_if_nobody_else_had_the_files_since(
     plans: Rehearsal, running: list[subprocess.Popen[str]], meddled: bool
@@ -245,6 +251,7 @@ def is_stopped(process: subprocess.Popen[str], plans: Rehearsal) -> bool:
         ledger.close()
 
 
+@pytest.mark.dear
 def test_a_driver_that_was_stopped_for_too_long_cannot_land_if_its_files_went_to_somebody_else(
     plans: Rehearsal, running: list[subprocess.Popen[str]]
 ) -> None:
@@ -259,6 +266,7 @@ def test_a_driver_that_was_stopped_for_too_long_cannot_land_if_its_files_went_to
     assert not live_leases_overlap(plans)
 
 
+@pytest.mark.dear
 def test_a_driver_whose_run_was_taken_over_lands_nothing(
     plans: Rehearsal, running: list[subprocess.Popen[str]]
 ) -> None:

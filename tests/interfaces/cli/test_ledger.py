@@ -49,10 +49,11 @@ def test_a_row_changed_by_hand_is_reported_by_a_check_and_mended_without(root: P
     assert "not intact: table `plans`: row `plan-001` has `status` 'DONE', not 'REVIEW'" in verified.stdout
     mended = planforge("rebuild", cwd=root)
     assert mended.returncode == 0
-    assert mended.stdout.startswith(f"{line}folded anew: ")
+    assert mended.stdout.startswith(f"{line}rebuilt: ")
     assert document("rebuild", "--check", cwd=root)["differing"] == 0
 
 
+@pytest.mark.dear
 def test_a_rebuild_killed_at_any_moment_leaves_the_tables_as_they_were_or_as_they_should_be(
     tmp_path: Path,
 ) -> None:

@@ -30,6 +30,7 @@ def limited(plan: Rehearsal, seconds: int) -> None:
     plan.scene("Role: developer", "wordcount/frequency.py", "Attempt: 1", do=[error, {"say": "Nothing yet."}])
 
 
+@pytest.mark.dear
 def test_a_parked_run_says_until_when_and_goes_on_then(plan: Rehearsal) -> None:
     limited(plan, 3600)
     process = planforge("plan", "run", "1", cwd=plan.root)
@@ -39,7 +40,10 @@ def test_a_parked_run_says_until_when_and_goes_on_then(plan: Rehearsal) -> None:
     assert timedelta(minutes=55) < left <= timedelta(minutes=61)
     shown = parked.until[:16].replace("T", " ") + " UTC"
     assert f"`run-002` is parked until {shown}" in process.stderr
-    assert "hint: then run `planforge resume run-002`; with `--now` it is tried at once" in process.stderr
+    assert (
+        "hint: then run `planforge resume run-002`; at once: `planforge resume run-002 --now`"
+        in process.stderr
+    )
 
     status = planforge("status", cwd=plan.root).stdout
     assert f"parked until {shown}" in status
@@ -59,6 +63,7 @@ def test_a_parked_run_says_until_when_and_goes_on_then(plan: Rehearsal) -> None:
     assert list((plan.root / ".planforge" / "homes").glob("*")) == []
 
 
+@pytest.mark.dear
 def test_resume_without_a_name_takes_up_what_was_parked_once_its_time_has_come(plan: Rehearsal) -> None:
     plan.settings("[agents.limits]\nwait_minutes = 0\n")
     limited(plan, 4)
@@ -72,6 +77,7 @@ def test_resume_without_a_name_takes_up_what_was_parked_once_its_time_has_come(p
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.dear
 def test_a_limit_that_ends_soon_is_waited_for(plan: Rehearsal) -> None:
     limited(plan, 4)
     process = planforge("plan", "run", "1", cwd=plan.root)

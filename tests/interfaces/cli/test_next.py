@@ -10,11 +10,14 @@ import pytest
 from calls import Command, Said, caller
 from planforge.app import work
 from planforge.app.project import Project
+from planforge.kernel.events import AuditRecorded
 from rehearsals import Rehearsal, copied
 from repositories import git
-from texts import CLEAN, play, says, scenes
+from texts import BLOCKED, CLEAN, play, says, scenes
+from texts import PLAN as NEW
 
 PLAN = "docs/plans/plan-001-some-texts.md"
+CLEAN_AUDIT = ((("Role: auditor",), says(CLEAN)),)
 
 
 @pytest.fixture
@@ -51,6 +54,7 @@ def typed(call: Command, command: str) -> Said:
     return call(*shlex.split(command.removeprefix("planforge ")))
 
 
+@pytest.mark.dear
 def test_a_plan_that_was_edited_after_its_phases_were_made_is_led_through_making_them_anew(
     call: Command, at: Rehearsal
 ) -> None:
@@ -63,6 +67,20 @@ def test_a_plan_that_was_edited_after_its_phases_were_made_is_led_through_making
     again = typed(call, following(said)[0])
     assert following(again) == ["planforge plan run plan-001"]
     assert typed(call, following(again)[0]).code == 0
+
+
+def test_a_plan_that_was_edited_after_its_approval_is_said_to_be_so(call: Command, at: Rehearsal) -> None:
+    assert call("plan", "approve", "1").code == 0
+    void = "APPROVED, but edited since, so its approval is void: "
+    (waiting,) = call("status", "--json").document["waiting"]
+    assert waiting["about"].startswith("APPROVED: ")
+    edit(at)
+    (waiting,) = call("status", "--json").document["waiting"]
+    assert waiting["about"].startswith(void)
+    assert void.split(",")[1] in " ".join(call("status").out.split())
+    assert typed(call, waiting["command"]).code == 0
+    (waiting,) = call("status", "--json").document["waiting"]
+    assert waiting["about"].startswith("APPROVED: ")
 
 
 def test_a_phases_file_that_nobody_touched_is_not_said_to_be_edited_when_the_plan_was(
@@ -78,6 +96,7 @@ def test_a_phases_file_that_nobody_touched_is_not_said_to_be_edited_when_the_pla
     assert "plan-001-phases.md: " in call("plan", "phases", "1").err
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("command", ["run", "run-one", "retry"])
 def test_a_plan_that_is_done_is_landed_and_not_approved_once_more(call: Command, command: str) -> None:
     call("plan", "approve", "1")
@@ -101,12 +120,24 @@ def test_a_plan_that_was_given_up_is_not_approved_to_be_run(call: Command, comma
     assert 'planforge forge "what you want"' in said.err
 
 
+@pytest.mark.dear
 def test_phases_that_are_made_anew_for_a_plan_that_is_done_want_a_yes(call: Command) -> None:
     call("plan", "approve", "1")
     assert call("plan", "run", "1").code == 0
+    assert call("plan", "land", "1").code == 0
     again = call("plan", "phases", "1", "--regenerate")
     assert following(again) == ["planforge plan approve plan-001"]
-    assert following(typed(call, following(again)[0])) == ["planforge plan run plan-001"]
+    status = call("status", "--json").document
+    assert status["next"][0] == following(again)[0]
+    assert "planforge land" not in status["next"]
+    assert [each["command"] for each in status["waiting"]] == following(again)
+    approved = typed(call, following(again)[0])
+    assert following(approved) == ["planforge plan run plan-001"]
+    ran = typed(call, following(approved)[0])
+    assert ran.code == 0, "what has landed already is done by the evidence on it"
+    assert "nothing to change" in call("log", "--plan", "1").out
+    assert following(call("plan", "phases", "1")) == ["planforge land --update-checkout"]
+    assert "nothing to land" in call("plan", "land", "1").out
 
 
 def test_a_run_that_was_interrupted_is_what_the_phases_say_to_go_on_with(
@@ -163,6 +194,7 @@ def test_a_plan_that_does_not_land_says_what_to_do_about_it(call: Command, at: R
     assert following(shown)[0] == "planforge plan retry plan-001 phase-2"
 
 
+@pytest.mark.dear
 def test_a_plan_that_is_done_and_held_back_is_not_said_to_have_phases_left(
     call: Command, at: Rehearsal
 ) -> None:
@@ -185,17 +217,67 @@ def test_a_plan_that_cannot_be_closed_says_how_it_can(call: Command) -> None:
     assert typed(call, suggested(refused)[-1]).code == 0
 
 
-def test_a_plan_that_is_closed_before_it_has_landed_says_where_its_work_is(
+@pytest.mark.dear
+def test_a_plan_that_has_not_landed_is_closed_only_if_that_is_said_and_can_be_taken_back(
     call: Command, at: Rehearsal
 ) -> None:
     call("plan", "approve", "1")
     call("plan", "run", "1")
-    said = call("plan", "close", "1", "--reason", "done")
+    refused = call("plan", "close", "1", "--reason", "done")
+    assert refused.code == 5
+    assert "`plan-001` has not landed" in refused.err
+    assert suggested(refused) == [
+        "planforge plan land plan-001",
+        "planforge plan close plan-001 --unlanded --reason TEXT",
+    ]
+    assert call("plan", "close", "1", "--unlanded").code == 2
+    said = typed(call, suggested(refused)[1])
     assert said.out == "plan-001 is CLOSED\n"
     assert "its work has not landed and stays on `planforge/plan-001`" in said.err
     assert git(at.root, "log", "-1", "--format=%s", "planforge/plan-001").startswith("plan-001 phase-")
+    assert call("plan", "land", "1").code == 5
+    back = said.err.split("`")[-2]
+    assert back == "planforge plan reopen plan-001 --reason TEXT"
+    reopened = typed(call, back)
+    assert reopened.out.startswith("plan-001 is DONE\n")
+    assert following(reopened) == ["planforge plan land plan-001"]
+    assert typed(call, following(reopened)[0]).code == 0
+    assert typed(call, suggested(refused)[1].replace("--unlanded ", "")).code == 0
 
 
+@pytest.mark.dear
+def test_a_stopped_plan_with_work_on_its_branch_is_closed_only_if_both_are_said(
+    call: Command, at: Rehearsal
+) -> None:
+    call("plan", "approve", "1")
+    play(at, scenes("wrong\n"))
+    call("plan", "run", "1")
+    refused = call("plan", "close", "1", "--override", "--reason", "by hand")
+    assert refused.code == 5
+    assert suggested(refused)[-1] == "planforge plan close plan-001 --override --unlanded --reason TEXT"
+    assert typed(call, suggested(refused)[-1]).code == 0
+    refused = call("plan", "run", "1")
+    assert suggested(refused)[0] == "planforge plan reopen plan-001 --reason TEXT"
+    reopened = typed(call, suggested(refused)[0])
+    assert reopened.out.startswith("plan-001 is REVIEW\n")
+    assert following(reopened) == ["planforge plan approve plan-001"]
+    play(at, scenes())
+    approved = typed(call, following(reopened)[0])
+    assert typed(call, following(approved)[0]).code == 0
+    assert call("plan", "land", "1").code == 0
+
+
+def test_a_plan_that_was_given_up_is_taken_back_into_review(call: Command) -> None:
+    call("plan", "cancel", "1", "--reason", "not wanted")
+    refused = call("forge", "1")
+    assert suggested(refused)[0] == "planforge plan reopen plan-001 --reason TEXT"
+    reopened = typed(call, suggested(refused)[0])
+    assert reopened.out.startswith("plan-001 is REVIEW\n")
+    assert call("plan", "reopen", "1", "--reason", "x").code == 2
+    assert typed(call, following(reopened)[0]).code == 0
+
+
+@pytest.mark.dear
 def test_a_plan_that_has_landed_is_closed_without_further_words(call: Command) -> None:
     call("plan", "approve", "1")
     call("plan", "run", "1")
@@ -212,6 +294,58 @@ def test_what_waits_for_a_person_is_named_when_there_is_nothing_to_resume(
     said = call("resume")
     assert said.code == 0
     assert following(said) == ["planforge question show question-001"]
+
+
+def test_a_reviser_that_changes_nothing_ends_the_forge_and_the_screen_says_how_to_go_on(
+    call: Command, at: Rehearsal
+) -> None:
+    told = (at.root / PLAN).read_text().partition("---")[2].partition("## Audit Log")[0]
+    revised = told[told.index("## Objective") :].replace("\n\n", "\n \n")
+    revision = says(f"# Plan: Some texts\n\n{revised}")
+    play(at, ((("Role: auditor",), says(BLOCKED)), (("Role: reviser",), revision)))
+    said = call("forge", "1")
+    assert said.code == 6
+    assert "the reviser changed nothing: edit the plan yourself" in said.out
+    assert len(at.events(AuditRecorded)) == 2  # that of before, and one
+    assert following(said) == ["planforge plan show plan-001"]
+    assert typed(call, following(said)[0]).code == 0
+    assert "then: edit the plan and run `planforge forge plan-001`" in said.out
+    edit(at)
+    play(at, ((("Role: auditor",), says(CLEAN)),))
+    assert typed(call, "planforge forge plan-001").code == 0
+
+
+@pytest.mark.dear
+def test_resume_goes_on_with_every_run_and_says_what_each_waits_for(call: Command, at: Rehearsal) -> None:
+    project = Project(at.root)
+    for request in ("The first thing", "The second thing", "The third thing"):
+        work.begin_forge(project, request)
+    project.ledger.close()
+    nonsense, drafted = says("Sure! What shall I do?"), says(NEW)
+    play(
+        at,
+        (
+            (("Role: drafter", "The second thing"), drafted),
+            (("Role: drafter",), nonsense),
+            *CLEAN_AUDIT,
+        ),
+    )
+    said = call("resume", "--json")
+    assert said.code == 6
+    assert [each["run"] for each in said.document["resumed"]] == ["run-003"]
+    assert [each["run"] for each in said.document["stopped"]] == ["run-002", "run-004"]
+    waits = [f"planforge question show question-00{number}" for number in (1, 2)]
+    assert said.document["next"] == waits
+    assert [typed(call, each).code for each in waits] == [0, 0]
+    for number in (1, 2):
+        assert call("question", "answer", str(number), "ask again", "--as", "Ada").code == 0
+    assert "`question-001` is answered: it can go on" in call("forge", "status").out
+    play(at, ((("Role: drafter", "The third thing"), drafted), (("Role: drafter",), nonsense), *CLEAN_AUDIT))
+    said = call("resume")
+    assert said.code == 6
+    assert "⏸ run-002 stopped: " in said.out
+    assert "✓ run-004 done: no blocking finding" in said.out
+    assert following(said)[-1] == "planforge question show question-003"
 
 
 def test_asking_forge_for_an_audit_leads_to_the_command_for_it(call: Command, at: Rehearsal) -> None:

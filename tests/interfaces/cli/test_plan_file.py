@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from calls import caller
+from planforge.documents.phases import decompose
+from planforge.interfaces.cli.plan_file import page
 from programs import planforge
+from repositories import repository
 
 WHOLE = """\
 # Plan: Rate limits
@@ -131,3 +136,33 @@ def test_an_order_that_cannot_be_is_told_with_a_way_out(tmp_path: Path, text: st
     assert (process.returncode, error["error"]) == (2, "InvalidDocument")
     assert said in error["message"]
     assert error["hint"]
+
+
+def test_the_screen_is_no_wider_than_a_terminal_and_counts_what_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = caller(tmp_path, monkeypatch, capsys)
+    items = "".join(f"- `src/part{at // 9}/a_module_of_some_length_{at}.py`\n" for at in range(900))
+    (tmp_path / "plan.md").write_text(f"## Changes\n\n{items}")
+    lines = call("plan", "decompose", "plan.md").out.splitlines()
+    assert len(lines) == 201
+    assert max(map(len, lines)) <= 100
+    assert re.search(r"audit +src/part0/a_module.* and 899 more +after phase-1 and 199 more", lines[-1])
+    assert len(call("plan", "decompose", "plan.md", "--json").document[-1]["files"]) == 900
+
+
+def test_on_a_terminal_it_is_no_longer_than_that_and_the_audit_is_shown() -> None:
+    phases = decompose("## Changes\n\n" + "".join(f"- `part{at}/a.py`\n" for at in range(100)))
+    lines = page(phases, 60, 24).splitlines()
+    assert (len(lines), max(map(len, lines)) <= 60) == (22, True)
+    assert lines[-2].startswith("phase-101  audit")
+    assert lines[-1] == "… 80 more phases before the last; `--json` has them"
+
+
+def test_a_name_without_an_extension_is_a_file_if_the_repository_around_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = repository(tmp_path / "workshop", {"deploy": "old\n", "src/a b/c.x": "old\n"})
+    call = caller(root, monkeypatch, capsys)
+    (root / "plan.md").write_text("## Changes\n\n- `deploy` — x\n- `src`\n- `src/a b/d.x`\n- `pytest`\n")
+    assert call("plan", "decompose", "plan.md", "--json").document[-1]["files"] == ["deploy", "src/a b/d.x"]

@@ -9,6 +9,7 @@ import pytest
 from calls import Command, caller
 from planforge.app import work
 from planforge.app.project import Project
+from planforge.kernel.events import PhasesGenerated, StepSkipped
 from rehearsals import Rehearsal, copied
 from texts import BLOCKED, CLEAN, play, says, scenes
 
@@ -57,6 +58,7 @@ def test_a_failed_phase_is_retried_and_each_screen_says_what_is_next(call: Comma
     assert call("plan", "show", "1", "--json").document["badge"] == "verified"
 
 
+@pytest.mark.dear
 def test_a_failed_phase_is_left_out_only_with_a_reason(call: Command, at: Rehearsal) -> None:
     call("plan", "approve", "1")
     play(at, scenes("wrong\n"))
@@ -67,9 +69,10 @@ def test_a_failed_phase_is_left_out_only_with_a_reason(call: Command, at: Rehear
     assert call("plan", "skip", "1", "--reason", "again").code == 5
     assert call("plan", "skip-to", "1", "phase-9", "--reason", "x").code == 3
     assert call("plan", "run-phase", "1", "3").code == 0
-    assert call("plan", "close", "1", "--reason", "done").code == 0
+    assert call("plan", "close", "1", "--unlanded", "--reason", "done").code == 0
 
 
+@pytest.mark.dear
 def test_an_edited_plan_is_blocked_with_the_remedy_and_goes_on_after_it(call: Command, at: Rehearsal) -> None:
     call("plan", "approve", "1")
     one = call("plan", "run-one", "1")
@@ -80,7 +83,7 @@ def test_an_edited_plan_is_blocked_with_the_remedy_and_goes_on_after_it(call: Co
     blocked = call("plan", "run", "1")
     assert blocked.code == 5
     assert "planforge plan phases plan-001 --regenerate --keep-done" in blocked.err
-    assert "nothing runs until they are made anew" in call("plan", "phases", "1").err
+    assert "nothing runs until they are regenerated" in call("plan", "phases", "1").err
     again = call("plan", "phases", "1", "--regenerate", "--keep-done", "--json").document
     assert [phase["status"] for phase in again["phases"]] == ["done", "pending", "pending"]
     assert again["next"] == ["planforge plan approve plan-001"]
@@ -109,7 +112,8 @@ def test_a_plan_in_review_is_audited_once_more_and_not_revised(call: Command, at
     assert call("plan", "audit", "1", "--structural").code == 0
     path.write_text(path.read_text().replace("## Risks", "## Dangers"))
     assert call("plan", "audit", "1", "--structural").code == 1
-    assert call("plan", "audit", "1").code == 5
+    refused = call("plan", "audit", "1")
+    assert (refused.code, "then run `planforge plan audit plan-001` again" in refused.err) == (5, True)
     assert call("plan", "audit", "no-such-plan.md").code == 2
 
 
@@ -131,3 +135,52 @@ def test_a_plan_is_given_up_with_the_run_that_was_at_it(call: Command, at: Rehea
     (row,) = [item for item in call("status", "--json").document["runs"] if item["run"] == run]
     assert row["status"] == "failed"
     assert call("plan", "cancel", "1", "--reason", "again").code == 2
+
+
+def made_of(path: Path, what: str) -> None:
+    """Damage a file."""
+    text = path.read_text()
+    path.unlink()
+    if what == "link":
+        path.symlink_to("/etc/passwd")
+    elif what == "directory":
+        path.mkdir()
+    elif what == "unwritten":
+        head, changes, rest = text.partition("## Changes\n")
+        path.write_text(f"{head}{changes}\n{rest[rest.index('## ') :]}")
+    else:
+        path.write_bytes({"empty": b"", "mark": b"\xef\xbb\xbf", "binary": b"\xff\0"}[what])
+
+
+@pytest.mark.parametrize("what", ["empty", "mark", "link", "unwritten"])
+def test_phases_are_not_made_of_a_plan_that_is_not_whole(call: Command, at: Rehearsal, what: str) -> None:
+    assert call("plan", "phases", "1", "--regenerate").code == 0
+    made_of(next((at.root / "docs/plans").glob("plan-001-some*.md")), what)
+    shown = (at.root / "docs/plans/plan-001-phases.md").read_bytes()
+    for words in ((), ("--keep-done",)):
+        said = call("plan", "phases", "1", "--regenerate", *words)
+        assert (said.code, said.out) == (call("plan", "approve", "1").code, "")
+        assert said.code == 5
+        assert "is not a whole plan: " in said.err.splitlines()[0]
+        assert "run `planforge plan phases plan-001 --regenerate` again" in said.err
+    assert len(at.events(PhasesGenerated)) == 1
+    assert [each.read_bytes() for each in (at.root / "docs/plans").glob("*-phases*")] == [shown]
+
+
+@pytest.mark.parametrize("what", ["empty", "binary", "directory", "link"])
+def test_a_skip_that_is_refused_leaves_every_file_as_it_is(call: Command, at: Rehearsal, what: str) -> None:
+    def files() -> list[tuple[str, bool, bytes]]:
+        return [
+            (each.name, each.is_symlink(), each.read_bytes() if each.is_file() else b"")
+            for each in sorted((at.root / "docs/plans").iterdir())
+        ]
+
+    assert call("plan", "phases", "1", "--regenerate").code == 0
+    for path in ("plan-001-phases.md", "plan-001-some-texts.md"):
+        made_of(at.root / "docs/plans" / path, what)
+        before = files()
+        for words in (("skip", "1"), ("skip", "1", "phase-1"), ("skip-to", "1", "phase-9")):
+            if (path, words[-1]) != ("plan-001-phases.md", "phase-1"):
+                assert call("plan", *words, "--reason", "x").code in (2, 3, 5)
+        assert files() == before
+    assert at.events(StepSkipped) == []

@@ -80,6 +80,7 @@ def test_what_a_person_should_know_is_shown_at_once_and_nobody_is_asked_without_
     assert capsys.readouterr().err == "! `claude` has reached its limit\n"
 
 
+@pytest.mark.dear
 def test_work_goes_on_when_nobody_reads_what_is_shown(tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)
@@ -95,6 +96,7 @@ def test_work_goes_on_when_nobody_reads_what_is_shown(tmp_path: Path) -> None:
     assert b'"status": "done"' in out
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(("cap", "code"), [("5", 0), ("1", 6)])
 def test_the_exit_code_is_that_of_the_work_although_nobody_reads_the_result(
     tmp_path: Path, cap: str, code: int
@@ -115,6 +117,7 @@ def test_the_exit_code_is_that_of_the_work_although_nobody_reads_the_result(
     assert b"Traceback" not in said_meanwhile
 
 
+@pytest.mark.dear
 def test_on_a_terminal_what_is_under_way_is_shown_live(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(

@@ -31,7 +31,7 @@ def test_worktrees_are_listed(root: Path) -> None:
     assert shown.returncode == 0, shown.stderr
     words = shown.stdout.split()
     assert words[:4] == ["run-001", "unknown", "phase-1-2", "at"]
-    assert words[5:8] == ["changed", "1", "commits"]
+    assert words[5:8] == ["changed", "1", "commit"]
     assert words[-1] == "planforge/work/run-001/phase-1-2"
     [item] = document("worktree", "list", cwd=root)["worktrees"]
     assert (item["step"], item["attempt"], item["dirty"]) == ("phase-1", 2, True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from calls import caller
 from planforge.app import story
 from programs import document, planforge
 from repositories import write
@@ -55,10 +57,32 @@ def test_models_of_the_settings_are_shown_with_the_reason(tmp_path: Path) -> Non
     assert "own (`agents.models.developer`)" in planforge("role", "show", "developer", cwd=root).stdout
 
 
+def test_an_auditor_of_another_vendor_is_listed_and_shown_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profiles = "".join(
+        f'[agents.profiles.{name}]\ncommand = ["{sys.executable}"]\nvendor = "{vendor}"\n'
+        for name, vendor in (("ours", "a"), ("theirs", "b"))
+    )
+    settings = '[agents]\ndefault = "ours"\ncross_vendor_auditor = true\nmodels.drafter = "special"\n'
+    (tmp_path / "planforge.toml").write_text(settings + profiles)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    call = caller(tmp_path, monkeypatch, capsys)
+    rows = {row["role"]: (row["agent"], row["model"]) for row in call("role", "list", "--json").document}
+    assert rows["auditor"] == rows["reviewer"] == ("theirs", "")
+    assert rows["drafter"] == rows["reviser"] == ("ours", "special")
+    assert "auditor             read    heavy     theirs" in call("role", "list").out
+    page = call("role", "show", "auditor").out
+    why = "`agents.cross_vendor_auditor`: of another vendor than `ours`, the drafter"
+    assert f"theirs ({why})" in page
+    assert "goes on with  drafter" in call("role", "show", "reviser").out
+
+
 def test_a_role_that_there_is_not_is_refused_with_those_that_there_are(root: Path) -> None:
     process = planforge("role", "show", "poet", cwd=root)
     assert process.returncode == 2
-    assert "there is no role `poet`; known are `acceptance-tester`" in process.stderr
+    assert "there is no role `poet`" in process.stderr
+    assert "known are `acceptance-tester`" in process.stderr
 
 
 def test_a_missing_persona_fails_before_anything_is_begun(tmp_path: Path) -> None:
@@ -79,4 +103,5 @@ def test_a_tier_that_there_is_not_is_refused(tmp_path: Path) -> None:
         file.write('\n[agents.tiers.rehearsal]\nhuge = "big"\n')
     process = planforge("role", "list", cwd=root)
     assert process.returncode == 2
-    assert "`agents.tiers.rehearsal.huge`; tiers are `heavy`" in process.stderr
+    assert "`agents.tiers.rehearsal.huge` names no tier" in process.stderr
+    assert "known are `heavy`" in process.stderr

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from calls import caller
 from programs import document, planforge
 
 COURSE = [
@@ -40,6 +41,36 @@ def test_a_review_is_told_by_its_exit_code(
     assert found["verdict"] == verdict
     assert found["loops"] == (verdict == "revision")
     assert {"max_severity", "findings"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "severity"),
+    [
+        ("audit", '{"maxSeverity": "none"}', "none"),
+        ("audit", "It looks fine.", "none"),
+        ("audit", "Severity: high", "blocking"),
+        ("review", "**Verdict:** Approved\n", "none"),
+        ("module", "Verdict: APPROVE", "none"),
+        ("polish", '{"issues": []}', "none"),
+        ("sarif", '{"version": "2.1.0", "runs": [{"results": []}]}', "none"),
+    ],
+)
+def test_a_review_without_a_severity_says_none_as_an_audit_of_the_form_does(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    text: str,
+    severity: str,
+) -> None:
+    call = caller(tmp_path, monkeypatch, capsys)
+    (tmp_path / "review").write_text(text)
+    (tmp_path / "plan.md").write_text("")
+    review = call("verdict", "review", "--kind", kind, "--json").document
+    form = call("plan", "audit", "plan.md", "--structural", "--json").document
+    assert review["max_severity"] == severity
+    assert list(review) == list(form)
+    assert all(set(found) >= {"fingerprint", "severity"} for found in form["findings"])
 
 
 def test_the_findings_of_a_review_are_written_for_tools_and_read_back(tmp_path: Path) -> None:
@@ -154,7 +185,7 @@ def test_a_planted_bypass_is_found_with_its_path(tmp_path: Path) -> None:
     ("change", "problem"),
     [
         (('"developer"', '"wizard"'), "there is no role `wizard`"),
-        (("writes", "wirtes"), "unknown field `wirtes`"),
+        (("writes", "wirtes"), "did you mean `pipelines.own.stages[0].writes`?"),
         (("after review", "after lunch"), "`lunch`, which is no stage"),
     ],
 )

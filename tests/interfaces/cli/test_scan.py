@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from calls import caller
 from planforge.rules.scanning import RULES
 from programs import planforge
 from repositories import repository, write
@@ -28,7 +29,7 @@ def test_a_scan_shows_what_it_found_and_fails_if_something_blocks(place: Path) -
         "src/a.py:1:10        medium    todo         `TODO` without a link to an issue\n"
         "tests/test_a.py:2:5  blocking  always-true  the condition is always true\n"
         "\n"
-        "2 files scanned\n1 tests, 1 assertions, 0 skips\n1 blocking, 1 other\n"
+        "2 files scanned\n1 test, 1 assertion, 0 skips\n1 blocking, 1 other\n"
     )
 
 
@@ -98,7 +99,7 @@ def test_a_name_cannot_do_anything_to_the_terminal(tmp_path: Path) -> None:
         (("--rule", "no"), 2, "error: there is no rule `no`"),
         (("--diff", "HEAD"), 3, "error: no git repository"),
         (("--diff", "HEAD", "--staged"), 2, "error: `--diff` and `--staged` cannot be had together"),
-        (("--format", "xml"), 2, "Usage: planforge scan"),
+        (("--format", "xml"), 2, "error: Invalid value for '--format'"),
     ],
 )
 def test_a_mistake_is_one_line_and_its_own_exit_code(
@@ -107,6 +108,15 @@ def test_a_mistake_is_one_line_and_its_own_exit_code(
     shown = planforge("scan", *words, cwd=tmp_path)
     assert (shown.returncode, shown.stdout) == (code, "")
     assert shown.stderr.startswith(message)
+
+
+@pytest.mark.parametrize("place", ["/", "//", "../" * 40])
+def test_the_whole_file_system_is_no_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    said = caller(tmp_path, monkeypatch, capsys)("scan", place)
+    assert (said.code, said.out) == (2, "")
+    assert "is the whole file system, not a project\n\nhint: name a directory in it" in said.err
 
 
 def test_help_has_an_example(tmp_path: Path) -> None:

@@ -115,12 +115,26 @@ def test_what_is_folded_says_how_much_and_where_it_is() -> None:
     assert "more: planforge status --json" in text
 
 
+def test_the_runs_that_are_not_shown_are_all_counted() -> None:
+    quiet = msgspec.structs.replace(busy(10), running=(), waiting=(), plans=(), next=())
+    assert "  run-010  plan_run" in page(quiet, (80, 24))
+    assert "  and 7 more: planforge log" in page(quiet, (80, 24))
+    assert "  and 14 more: planforge log" in page(msgspec.structs.replace(quiet, ended=17), (80, 24))
+
+
+def test_a_run_that_was_cancelled_is_not_called_failed() -> None:
+    found = busy(1)
+    run = msgspec.structs.replace(found.runs[0], status="failed", reason="cancelled by Ada: enough")
+    text = page(msgspec.structs.replace(found, runs=(run,)), (80, 24))
+    assert "  run-001  plan_run  plan-001  cancelled  by Ada: enough" in text
+
+
 def test_an_ordinary_project_shows_the_steps_of_its_plan_and_its_badge() -> None:
     text = page(busy(1), (80, 24))
     assert "plan-001  DONE  verified  A plan" in text
     assert "phase-3  done  1 attempt  score 800" in text
-    assert "Running\n  run-001  plan_run plan-001  4 min  phase-1 (developer)  1234 tokens, 0.12" in text
-    assert "Cost  2.3M tokens, 12.34, 2 guessed" in text
+    assert "Running\n  run-001  plan_run plan-001  4 min  phase-1 (developer)  1234 tokens, $0.12" in text
+    assert "Cost  2.3M tokens, $12.34, 2 guessed" in text
 
 
 def test_what_is_piped_is_not_cut_to_a_width() -> None:
@@ -138,8 +152,8 @@ def test_titles_cannot_move_a_cursor() -> None:
         (Cost(), "nothing yet"),
         (Cost(unknown=1), "cost unknown"),
         (Cost(tokens=900), "900 tokens, money unknown"),
-        (Cost(tokens=41_200, money=310_000), "41k tokens, 0.31"),
-        (Cost(money=310_000), "tokens unknown, 0.31"),
+        (Cost(tokens=41_200, money=310_000), "41k tokens, $0.31"),
+        (Cost(money=310_000), "tokens unknown, $0.31"),
     ],
 )
 def test_what_is_unknown_is_not_nothing(found: Cost, words: str) -> None:
@@ -170,6 +184,7 @@ def test_what_goes_on_and_what_waits_come_from_the_ledger(tmp_path: Path) -> Non
     assert found.plans[0].cost.money is None
     assert found.cost.tokens == found.plans[0].cost.tokens
     assert found.running == ()
+    assert found.ended == 1
 
     body = pack(project.ledger, b"{}")
     started = RunStarted(run="run-002", flow="plan_run", flow_version=1, subject="plan-001", request=body)

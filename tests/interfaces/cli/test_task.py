@@ -76,6 +76,9 @@ def test_the_log_of_a_task_has_five_fields_a_line(stuck: Path) -> None:
     lines = planforge("task", "log", "1", cwd=stuck).stdout.splitlines()
     assert lines
     assert all(line.count("|") == 4 for line in lines)
+    told = document("task", "log", "1", "--json", cwd=stuck)
+    fields = ("at", "agent", "persona", "status", "detail")
+    assert ["|".join(each[name] for name in fields) for each in told] == lines
 
 
 @pytest.mark.parametrize(

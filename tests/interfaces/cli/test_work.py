@@ -107,6 +107,7 @@ def test_an_edit_voids_the_approval(approved: Path) -> None:
     assert planforge("plan", "run", "1", cwd=approved).returncode == 0
 
 
+@pytest.mark.dear
 def test_an_approval_is_good_for_one_run(approved: Path) -> None:
     assert planforge("plan", "run", "1", cwd=approved).returncode == 0
     process = planforge("plan", "run", "1", cwd=approved)
@@ -152,6 +153,7 @@ def test_a_drafter_that_never_gives_a_plan_waits_for_a_person_and_leaves_nothing
     assert document("status", cwd=root)["next"] == ['planforge forge "what you want"']
 
 
+@pytest.mark.dear
 def test_an_agent_that_keeps_lying_lands_nothing_and_the_exit_code_says_so(
     approved: Path, tmp_path: Path
 ) -> None:
@@ -171,6 +173,7 @@ def test_an_agent_that_keeps_lying_lands_nothing_and_the_exit_code_says_so(
     assert document("plan", "list", cwd=approved)[0]["status"] == "IMPLEMENTING"
 
 
+@pytest.mark.dear
 def test_a_second_run_keeps_what_the_first_one_landed(approved: Path, tmp_path: Path) -> None:
     original = (tmp_path / "rehearsal" / "script.json").read_text()
     rewrite(tmp_path, ("Step: phase-2", [{"say": "I could not do it."}]))
@@ -243,6 +246,7 @@ def test_an_agent_that_misbehaves_while_drafting_leaves_the_forge_to_a_person_in
     assert document("status", cwd=root)["runs"][0]["status"] == "waiting"
 
 
+@pytest.mark.dear
 def test_an_agent_that_is_not_logged_in_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
     root = workshop(tmp_path)
     original = (tmp_path / "rehearsal" / "script.json").read_text()
@@ -304,6 +308,7 @@ def killed_at_half(root: Path) -> Path:
     return half
 
 
+@pytest.mark.dear
 def test_an_interrupted_run_can_be_cancelled_with_a_reason_and_the_plan_goes_on(approved: Path) -> None:
     root, half = approved, killed_at_half(approved)
     refused = planforge("plan", "run", "1", cwd=root)
@@ -323,6 +328,7 @@ def test_an_interrupted_run_can_be_cancelled_with_a_reason_and_the_plan_goes_on(
     assert planforge("plan", "run", "1", "--parallel", cwd=root).returncode == 0
 
 
+@pytest.mark.dear
 def test_forges_that_start_at_the_same_time_get_plans_of_their_own(tmp_path: Path) -> None:
     root = workshop(tmp_path)
     forges = [started("forge", story.REQUEST, cwd=root, heard=False) for _ in range(3)]
@@ -354,6 +360,7 @@ def without_check(root: Path) -> None:
     (root / "planforge.toml").write_text(agents)
 
 
+@pytest.mark.dear
 def test_without_a_check_in_the_settings_the_tests_of_the_checkout_are_found(approved: Path) -> None:
     without_check(approved)
     process = planforge("plan", "run", "1", "--json", cwd=approved)
@@ -362,6 +369,7 @@ def test_without_a_check_in_the_settings_the_tests_of_the_checkout_are_found(app
     assert (evidence["outcome"], evidence["reason"]) == ("fail", "2 of 6 tests failed")
 
 
+@pytest.mark.dear
 def test_without_tests_in_the_checkout_nothing_can_land(approved: Path) -> None:
     without_check(approved)
     shutil.rmtree(approved / "tests")
@@ -397,6 +405,7 @@ def test_init_finds_the_tests_and_leaves_settings_that_are_there(
     assert ".planforge" not in git(root, "status", "--porcelain")
 
 
+@pytest.mark.dear
 def test_an_unconfined_run_that_nobody_asked_for_is_refused_before_the_approval_is_used(
     approved: Path,
 ) -> None:

@@ -12,6 +12,7 @@ from planforge.rules.loops.decisions import Continue, Done, Escalate, Halt, Repl
 from planforge.rules.loops.policies import POLICIES, named
 from planforge.rules.loops.rounds import Round, Suite
 from planforge.rules.verdicts import Verdict
+from tries import tries
 
 
 def failing(*counts: int) -> tuple[Round, ...]:
@@ -175,7 +176,7 @@ ROUNDS = st.builds(
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(240), deadline=None)
 @given(kinds=st.lists(ROUNDS, min_size=1, max_size=6))
 def test_every_policy_ends_on_every_history(name: str, kinds: list[Round]) -> None:
     rule = named(name)
@@ -184,7 +185,7 @@ def test_every_policy_ends_on_every_history(name: str, kinds: list[Round]) -> No
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(400), deadline=None)
 @given(history=st.lists(ROUNDS, min_size=1, max_size=8).map(tuple), allowed=st.integers(0, 2))
 def test_no_policy_is_done_while_something_blocks_unless_it_says_so(
     name: str, history: tuple[Round, ...], allowed: int
@@ -218,7 +219,7 @@ def test_a_review_that_nobody_can_read_is_never_good_enough() -> None:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(240), deadline=None)
 @given(history=st.lists(ROUNDS, min_size=1, max_size=8).map(tuple))
 def test_a_decision_is_that_of_the_first_guard_that_fired_and_has_a_reason(
     name: str, history: tuple[Round, ...]
@@ -229,3 +230,18 @@ def test_a_decision_is_that_of_the_first_guard_that_fired_and_has_a_reason(
     assert decision == (fired[0] if fired else Continue(f"nothing stops it after round {len(history)}"))
     assert decision.reason
     assert isinstance(decision, Continue | Replan | Done | Halt | Escalate)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "problem"),
+    [
+        ("convergance", {}, "there is no policy `convergance`; did you mean `convergence`?"),
+        ("blocking-only", {"capp": 3}, "policy `blocking-only` has no setting `capp`; did you mean `cap`?"),
+    ],
+)
+def test_a_misspelt_policy_or_setting_is_told_with_the_nearest(
+    name: str, values: dict[str, object], problem: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        named(name, values)
+    assert refused.value.message == problem

@@ -14,6 +14,7 @@ from planforge.rules.pipelines import InvalidPipeline, Pipeline, Stage
 from planforge.rules.pipelines.builtin import BUILTIN, DEFAULT, named
 from planforge.rules.pipelines.checking import faults
 from planforge.rules.pipelines.proving import prove
+from tries import tries
 
 ROLES = {
     *("planner", "reviewer", "developer", "fixer", "tester", "validator", "approver", "collator"),
@@ -190,7 +191,7 @@ STAGES = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(800), deadline=None)
 @given(middle=STAGES)
 def test_a_pipeline_that_is_proved_clean_lands_nothing_unapproved_however_it_is_walked(
     middle: list[Stage],

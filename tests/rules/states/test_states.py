@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
@@ -35,7 +37,10 @@ def test_an_illegal_step_is_refused_with_the_legal_ones() -> None:
     with pytest.raises(IllegalTransition) as caught:
         PLAN.move("REVIEW", "DONE")
     assert caught.value.message == "a plan that is `REVIEW` cannot become `DONE`"
-    assert caught.value.hint == "possible are `approve` → APPROVED, `cancel` → CANCELLED"
+    assert caught.value.hint == (
+        "possible are `planforge plan approve PLAN` → APPROVED, "
+        "`planforge plan cancel PLAN --reason TEXT` → CANCELLED"
+    )
     with pytest.raises(IllegalTransition, match="`run` cannot happen to a plan that is `REVIEW`"):
         PLAN.after("REVIEW", "run")
 
@@ -44,6 +49,17 @@ def test_what_is_final_says_so() -> None:
     with pytest.raises(IllegalTransition) as caught:
         TASK.move("committed", "draft")
     assert caught.value.hint == "`committed` is final"
+
+
+@pytest.mark.parametrize("state", PLAN.states)
+def test_a_plan_that_cannot_be_so_is_told_commands_with_its_name(state: str) -> None:
+    with pytest.raises(IllegalTransition) as caught:
+        PLAN.after(state, "nothing", "plan-003")
+    named = re.findall("`([^`]+)`", caught.value.hint or "")
+    commands = [each for each in named if each != state]
+    assert commands
+    assert all(re.match("planforge plan [a-z]+ plan-003", each) for each in commands)
+    assert len(set(commands)) == len(commands)
 
 
 def test_a_status_nobody_knows_is_refused() -> None:
@@ -76,7 +92,10 @@ def row(source: str, event: str, target: str, *, person: bool = True) -> Transit
     ("rows", "problem"),
     [
         ((row("a", "go", "z"), row("b", "go", "z")), "`b` cannot be reached"),
-        ((row("a", "go", "z"), row("z", "back", "a")), "`z` is final, but back leads out of it"),
+        (
+            (row("a", "go", "z"), row("z", "back", "a", person=False)),
+            "`z` is final, but back leads out of it",
+        ),
         ((row("a", "go", "z", person=False),), "`a` has no exit that a person can take"),
         ((row("a", "go", "z"), row("a", "go", "a")), "`go` leads from `a` to two places"),
         ((row("a", "go", "b"), row("b", "go", "a")), "`z` is final but not in the table"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from planforge.rules.findings import Severity
 from planforge.rules.verdicts import Verdict, parse_polish
 from planforge.rules.verdicts.polish import Limits
+from tries import tries
 
 A, R, U = Verdict.APPROVED, Verdict.REVISION, Verdict.UNKNOWN
 
@@ -94,7 +95,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(800), deadline=None)
 @given(value=VALUES)
 def test_no_other_shape_is_approved(value: object) -> None:
     judgement = parse_polish(json.dumps(value))

@@ -33,6 +33,7 @@ SWITCHED_OFF = {
 """Settings without which these would be caught."""
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("settings", SWITCHED_OFF, ids=["checks", "protection", "scanning"])
 def test_with_a_gate_switched_off_the_number_falls(settings: str, tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
@@ -55,6 +56,7 @@ def _place(name: str) -> int:
     return [case.name for case in all_cases()].index(name)
 
 
+@pytest.mark.dear
 def test_the_sample_passes_in_about_a_minute(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     words = ["bench", "guardrails", "--sample", "--jobs", "2", "--html", str(page), "--json"]

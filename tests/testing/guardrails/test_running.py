@@ -81,6 +81,7 @@ def test_a_script_that_never_ends_is_ended_and_that_is_seen(here: Path) -> None:
     assert not _bearing(here)
 
 
+@pytest.mark.dear
 def test_a_daemon_that_has_forgotten_where_it_came_from_is_found_and_ended(here: Path) -> None:
     job = Job(case="forker", workflow=Workflow.PLAN, twin=Twin.BAD, orchestrator="bare")
     (found,) = running.run((job,), at_once=1, tell=lambda _: None)

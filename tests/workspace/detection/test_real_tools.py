@@ -88,6 +88,7 @@ def test_a_runner_that_was_not_installed_cannot_tell(tmp_path: Path) -> None:
     assert (evidence.outcome, evidence.reason) == (Outcome.CANNOT_TELL, "`no-such-runner` was not found")
 
 
+@pytest.mark.dear
 @needs("make")
 def test_two_sessions_of_pytest_by_make(tmp_path: Path) -> None:
     one = f"{sys.executable} -m pytest -p no:cacheprovider"

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from planforge.kernel.evidence import Counts
 from planforge.workspace.reports import REPORT_LIMIT, read_junit, read_junits
 from repositories import write
+from tries import tries
 
 
 def counts(total: int, passed: int, failed: int, skipped: int) -> Counts:
@@ -32,6 +33,7 @@ def by_pytest(directory: Path, source: str) -> Path:
     return directory / "junit.xml"
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("source", "expected", "failing"),
     [
@@ -249,7 +251,7 @@ def drawn(tree: tuple[str, dict[str, str], list[object]]) -> str:
     return f"<{tag}{said}>{''.join(drawn(child) for child in children)}</{tag}>"  # type: ignore[arg-type]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(240), deadline=None)
 @given(TREES)
 def test_whatever_the_elements_the_counts_add_up_or_are_doubted(
     tmp_path_factory: pytest.TempPathFactory, tree: tuple[str, dict[str, str], list[object]]

@@ -18,6 +18,9 @@ from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Task
 from planforge.kernel.effects import Usage
 
+CURRENCY = "USD"
+"""What budgets and prices are in."""
+
 MOST_MONEY = 1e9
 """An agent that says it cost more than this is not believed."""
 
@@ -37,8 +40,8 @@ class Meter:
     def take(self, update: UsageUpdate, *, asked: bool) -> None:
         """Take in what the agent says all of the conversation has cost so far."""
         cost = update.cost
-        if cost is None or not 0 <= cost.amount < MOST_MONEY:
-            return
+        if cost is None or cost.currency.upper() != CURRENCY or not 0 <= cost.amount < MOST_MONEY:
+            return  # an amount in another currency is of unknown size, and must not be added to dollars
         if asked:
             self._cost = cost.amount
         else:

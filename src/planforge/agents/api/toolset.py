@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from planforge.agents.api import keys
 from planforge.agents.api.options import Mode, Options
 from planforge.agents.api.telling import Kind, Telling
 from planforge.agents.api.tools import Refused, files, shell
+from planforge.kernel import python
 
 LOOKING_SECONDS = 30.0
 """How long listing and searching may take."""
@@ -138,9 +138,7 @@ class Toolset:
 
     async def _look(self, what: str, said: dict[str, object]) -> str:
         argv = [
-            sys.executable,
-            "-m",
-            "planforge.agents.api.tools.looking",
+            *python.running("planforge.agents.api.tools.looking"),
             what,
             str(self._root),
             json.dumps(said),

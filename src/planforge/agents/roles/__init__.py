@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -24,7 +23,8 @@ import msgspec
 
 from planforge.agents import forms, tiers
 from planforge.agents.roles.texts import Text, parse
-from planforge.errors import InvalidInput
+from planforge.documents import toml
+from planforge.errors import InvalidInput, did_you_mean
 from planforge.kernel.effects import Access
 from planforge.kernel.events import ContextSource
 
@@ -52,6 +52,8 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     output: str = ""
     """The form of its answer; empty is any."""
     tier: str
+    continues: str = ""
+    """The role whose conversation it goes on with: its agent, tier and model are its own, too."""
     architecture: bool = False
     summaries: Summaries = "none"
     overlay: bool = True
@@ -84,7 +86,10 @@ class Library:
         """The role of that name."""
         if name not in self.roles:
             known = ", ".join(f"`{each}`" for each in sorted(self.roles))
-            raise InvalidInput(f"there is no role `{name}`; known are {known}", "see `planforge role list`")
+            raise InvalidInput(
+                f"there is no role `{name}`{did_you_mean(name, self.roles)}",
+                f"known are {known}; see `planforge role list`",
+            )
         return self.roles[name]
 
     def persona(self, role: Role) -> Text:
@@ -116,7 +121,7 @@ class Library:
         path = f"{self._directory}/{TABLE}"
         for name, given in _table(own, path).items() if own is not None else ():
             found[name] = found.get(name, {}) | given | {"source": path}
-        return {name: _role(name, given) for name, given in found.items()}
+        return {name: _role(name, _continuing(name, given, found)) for name, given in found.items()}
 
     def _text(self, place: str, name: str, role: Role, wanted: str) -> Text:
         path, who = place.format(name), f"role `{role.name}`"
@@ -146,25 +151,30 @@ def _packaged_table() -> dict[str, dict[str, Any]]:
 
 
 def _table(content: bytes, path: str) -> dict[str, dict[str, Any]]:
-    try:
-        found = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"`{path}` is not right: {error}") from error
+    found = toml.parse(content, path)
     for name, given in found.items():
         if not isinstance(given, dict) or not NAME.fullmatch(name):
-            raise InvalidInput(f"`{path}` is not right: `{name}` is no table of a role")
+            raise InvalidInput(f"`{path}`: `{name}` is no table of a role")
     return found
+
+
+def _continuing(name: str, given: dict[str, Any], found: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """A role with the tier of the one whose conversation it goes on with, unless it has its own."""
+    other = given.get("continues")
+    if not other:
+        return given
+    path = given.get("source", OURS + TABLE)
+    if other not in found or found[other].get("continues"):
+        raise InvalidInput(f"`{path}` is not right: role `{name}` cannot go on with `{other}`")
+    return {key: found[other][key] for key in ("tier",) if key in found[other]} | given
 
 
 def _role(name: str, given: dict[str, Any]) -> Role:
     path = given.get("source", OURS + TABLE)
-    try:
-        role = msgspec.convert({**given, "name": name}, type=Role)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"`{path}` is not right: role `{name}`: {error}") from error
+    role = toml.convert({**given, "name": name}, Role, path, (name,))
     for each in (role.persona, *role.skills):
         if not NAME.fullmatch(each):
-            raise InvalidInput(f"`{path}` is not right: role `{name}` names `{each}`, which is no name")
+            raise InvalidInput(f"`{path}`: role `{name}` names `{each}`, which is no name")
     tiers.require(role.tier, f"role `{name}` in `{path}`")
     if role.output:
         forms.require(role.output, f"role `{name}` in `{path}`")

@@ -20,6 +20,7 @@ from planforge.errors import (
     PlanforgeError,
 )
 from planforge.kernel.effects import Access, AgentAnswer, Usage
+from planforge.kernel.wording import counted
 from planforge.workspace import sandbox
 from planforge.workspace.sandbox import Level
 
@@ -74,7 +75,8 @@ async def _write(trial: Trial) -> str:
         raise _Unmet(f"the file holds something else: {text[:60]!r}")
     if script.SAID not in answer.text:
         raise _Unmet(f"it did not say what it should: {answer.text[:60]!r}")
-    return f"file written, {len(answer.text)} characters of answer, {answer.tool_calls} tool calls"
+    size, calls = counted(len(answer.text), "character"), counted(answer.tool_calls, "tool call")
+    return f"file written, {size} of answer, {calls}"
 
 
 async def _model(trial: Trial) -> str:
@@ -195,7 +197,7 @@ async def _cancel(trial: Trial) -> str:
     await asyncio.gather(asked, return_exceptions=True)
     taken = time.monotonic() - before
     if left := place.running("cancel"):
-        raise _Unmet(f"it left {len(left)} processes: {', '.join(left[:5])}")
+        raise _Unmet(f"it left {counted(len(left), 'process', 'processes')}: {', '.join(left[:5])}")
     return f"no process was left after {taken:.1f} s"
 
 
@@ -212,7 +214,7 @@ async def _time_out(trial: Trial) -> str:
     if taken > seconds + SLACK:
         raise _Unmet(f"it was there for {taken:.0f} s, {taken - seconds:.0f} s longer than it may")
     if left := trial.place.running("late"):
-        raise _Unmet(f"it left {len(left)} processes: {', '.join(left[:5])}")
+        raise _Unmet(f"it left {counted(len(left), 'process', 'processes')}: {', '.join(left[:5])}")
     return f"ended after {taken:.1f} s of {seconds:g} s"
 
 

@@ -2,8 +2,8 @@
 Whether this machine and this repository have what Planforge needs, each with its evidence and its fix.
 
 `machine` looks at what is installed, `repository` at git, `project` at the settings and
-the ledger, `leftovers` at what runs that ended or died have left. `remedies` mends what
-can be mended without anything being lost.
+the ledger (`tools` at the commands in them), `leftovers` at what runs that ended or died
+have left. `remedies` mends what can be mended without anything being lost.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-OK, WARN, FAIL = "ok", "warn", "fail"
+OK, WARN, FAIL, UNKNOWN = "ok", "warn", "fail", "unknown"
 
 FIX = "planforge doctor --fix"
 
@@ -14,7 +14,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     status: str
-    """ok, warn or fail"""
+    """ok, warn, fail, or unknown if it cannot be told"""
     evidence: str
     fix: str = ""
 
@@ -35,11 +35,6 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     mended: tuple[Mended, ...] = ()
     """What was done before, if that was asked for."""
-
-
-def count(number: int, noun: str) -> str:
-    """A number of things in words."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def mebibytes(size: int) -> str:

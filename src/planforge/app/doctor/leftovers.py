@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from planforge.app.doctor.findings import FIX, OK, WARN, Finding, count, mebibytes
+from planforge.app.doctor.findings import FIX, OK, WARN, Finding, mebibytes
 from planforge.app.doctor.project import here
 from planforge.app.project import Project
 from planforge.app.runs import RunRow, rows
 from planforge.kernel.locks import is_held
+from planforge.kernel.wording import counted
 
 PROCESSES = Path("/proc")
 
@@ -122,7 +123,7 @@ def quarantine(start: Path) -> Iterator[Finding]:
         size = sum(_size(item.directory) for item in held)
         first = held[0]
         evidence = (
-            f"{count(len(held), 'worktree')} left files that are kept outside git ({mebibytes(size)}), "
+            f"{counted(len(held), 'worktree')} left files that are kept outside git ({mebibytes(size)}), "
             f"such as `{first.directory}`: {first.held.why}"
         )
         yield Finding(id="quarantine", status=WARN, evidence=evidence, fix="planforge recover")
@@ -136,4 +137,6 @@ def _size(directory: Path) -> int:
 
 def _named(pids: list[int]) -> str:
     listed = ", ".join(map(str, pids[:5]))
-    return f"process {listed}" if len(pids) == 1 else f"{len(pids)} processes ({listed})"
+    return (
+        f"process {listed}" if len(pids) == 1 else f"{counted(len(pids), 'process', 'processes')} ({listed})"
+    )

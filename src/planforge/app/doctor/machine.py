@@ -14,6 +14,11 @@ FREE_BYTES = 500 * 1024 * 1024
 LEAST_BYTES = 50 * 1024 * 1024
 FREE_FILES = 10_000
 
+INSTALL = "install bubblewrap, such as `apt install bubblewrap`"
+ELSEWHERE = (
+    "work on Linux, such as in a container, or set `unconfined = true` under `[sandbox]` in planforge.toml"
+)
+
 
 def python(start: Path) -> Iterator[Finding]:
     """The Python that runs Planforge."""
@@ -59,7 +64,7 @@ def sandbox(start: Path) -> Iterator[Finding]:
         id="sandbox",
         status=status,
         evidence="; ".join([f"{best.level}: {best.why}", *above]),
-        fix="" if status == OK else "install bubblewrap, such as `apt install bubblewrap`",
+        fix="" if status == OK else INSTALL if sys.platform == "linux" else ELSEWHERE,
     )
 
 

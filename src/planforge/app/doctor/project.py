@@ -8,10 +8,17 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from planforge.app.doctor.findings import FAIL, FIX, OK, WARN, Finding, count
+from planforge.app.doctor import tools
+from planforge.app.doctor.findings import FAIL, FIX, OK, UNKNOWN, WARN, Finding
 from planforge.app.project import STATE, Project
 from planforge.errors import PlanforgeError
+from planforge.kernel.wording import counted
+
+if TYPE_CHECKING:
+    from planforge.agents.profiles import Profile
+    from planforge.workspace.check import Check
 
 SKEW_SECONDS = 5.0
 """By how much clocks may differ before it is worth a word."""
@@ -41,7 +48,7 @@ def settled(start: Path) -> Project | None:
 def ledger(start: Path) -> Iterator[Finding]:
     """The ledger, and whether the clock agrees with it."""
     project = Project.find(start)
-    yield Finding(id="ledger", status=OK, evidence=count(project.ledger.head(), "event"))
+    yield Finding(id="ledger", status=OK, evidence=counted(project.ledger.head(), "event"))
     yield from _clock(project)
     if kind := _shared_disk(project.state):
         yield Finding(
@@ -125,7 +132,8 @@ def checks(start: Path) -> Iterator[Finding]:
         named = {"": project.settings.check} | named
     for name, check in named.items():
         setting = f"checks.{name}" if name else "check"
-        yield _program(f"check {name}".strip(), check.command, f"change `[{setting}]` in planforge.toml")
+        change = f"change `[{setting}]` in planforge.toml"
+        yield _check(project, f"check {name}".strip(), check, change)
     if not named:
         yield from _detected(project)
 
@@ -135,10 +143,10 @@ def _detected(project: Project) -> Iterator[Finding]:
 
     found = detect(project.root)
     for item in found.found:
-        looked = _program(f"check {item.name}", item.check.command, "set `[check]` in planforge.toml")
+        looked = _check(project, f"check {item.name}", item.check, "set `[check]` in planforge.toml")
         yield Finding(
             id=looked.id,
-            status=OK if looked.status == OK else WARN,
+            status=WARN if looked.status == FAIL else looked.status,
             evidence=f"{looked.evidence} (detected: {item.why})",
             fix=looked.fix,
         )
@@ -158,29 +166,23 @@ def preparation(start: Path) -> Iterator[Finding]:
     if (project.root / INCLUDE).exists():
         named = included(project.git, project.root)
         evidence = (
-            f"`{INCLUDE}` names {count(len(named), 'file')} that git ignores; each worktree gets a copy"
+            f"`{INCLUDE}` names {counted(len(named), 'file')} that git ignores; each worktree gets a copy"
         )
         yield Finding(id="worktree files", status=OK if named else WARN, evidence=evidence)
     for what, command in (("setup", wanted.setup), ("smoke", wanted.smoke)):
         if command:
-            yield _program(what, command, f"change `workspace.{what}` in planforge.toml")
+            made = what == "smoke" and bool(wanted.setup)
+            change = f"change `workspace.{what}` in planforge.toml"
+            yield tools.look(what, command, change, project.root, made=made)
 
 
-def _program(id_: str, command: tuple[str, ...], otherwise: str) -> Finding:
-    """Whether a command could be started."""
-    word = command[0] if command else ""
-    # What is relative or has a placeholder in it is looked for in the worktree, which is not there yet.
-    known = "/" in word or "${" in word or shutil.which(word)
-    return Finding(
-        id=id_,
-        status=OK if known else FAIL,
-        evidence=" ".join(command) if known else f"`{word}` is not on PATH",
-        fix="" if known else f"install it, or {otherwise}",
-    )
+def _check(project: Project, id_: str, check: Check, otherwise: str) -> Finding:
+    made = bool(project.settings.workspace.setup)
+    return tools.look(id_, check.command, otherwise, project.root, check.env, made=made)
 
 
 def agents(start: Path) -> Iterator[Finding]:
-    """Which agents are installed and where, and whether those that are wanted are among them."""
+    """Which agents are installed, where, and logged in, and whether those that are wanted are among them."""
     from planforge.agents.profiles import REHEARSAL, every, nobody
 
     project = settled(start)
@@ -191,22 +193,37 @@ def agents(start: Path) -> Iterator[Finding]:
     found = 0
     for name, profile in profiles.items():
         candidates = [profiles[one] for one in profile.either if one in profiles] or [profile]
-        programs = [shutil.which(candidate.program) for candidate in candidates]
-        program = next(filter(None, programs), None)
-        found += bool(program) and not profile.by_name
-        if program and (not profile.by_name or name in (*asked, REHEARSAL)):
-            yield Finding(id=f"agent {name}", status=OK, evidence=program)
+        installed = next((candidate for candidate in candidates if candidate.installed), None)
+        found += installed is not None and not profile.by_name
+        if installed is not None and (not profile.by_name or name in (*asked, REHEARSAL)):
+            yield _agent(name, installed, wanted=name in asked)
         elif name in asked:
-            missing = " or ".join(f"`{candidate.program}`" for candidate in candidates)
-            evidence = f"{missing} is not on PATH, and planforge.toml asks for it"
+            missing = " or ".join(f"`{candidate.missing}`" for candidate in candidates)
+            evidence = f"{missing} is not installed, and planforge.toml asks for it"
             yield Finding(id=f"agent {name}", status=FAIL, evidence=evidence, fix=candidates[0].install)
-    for name in sorted(asked - profiles.keys()):
-        evidence = "planforge.toml asks for it, and nobody knows it"
-        fix = f"set `[agents.profiles.{name}]` in planforge.toml"
-        yield Finding(id=f"agent {name}", status=FAIL, evidence=evidence, fix=fix)
     if not found and not asked:
         none = nobody(own)
         yield Finding(id="agents", status=WARN, evidence=none.message, fix=none.hint or "")
+
+
+def _agent(name: str, profile: Profile, *, wanted: bool) -> Finding:
+    """An agent that is installed: where, and whether anybody is logged in to it."""
+    from planforge.agents.profiles import REHEARSAL
+    from planforge.agents.programs import login
+
+    path, try_it = shutil.which(profile.program), f"planforge agent test {name}"
+    if name == REHEARSAL:
+        return Finding(id=f"agent {name}", status=OK, evidence=f"{path}; needs no login")
+    match login(profile).split():
+        case ["yes", by]:
+            return Finding(id=f"agent {name}", status=OK, evidence=f"{path}; logged in {by}; not started")
+        case ["no"]:
+            keys = [f"export {variable}=..." for variable in profile.login_env[:1]]
+            way = next(filter(None, (profile.login_command, *keys)), try_it)
+            status = FAIL if wanted else WARN
+            return Finding(id=f"agent {name}", status=status, evidence=f"{path}; not logged in", fix=way)
+    evidence = f"{path}; whether you are logged in is unknown"
+    return Finding(id=f"agent {name}", status=UNKNOWN, evidence=evidence, fix=try_it)
 
 
 def _shared_disk(path: Path) -> str:

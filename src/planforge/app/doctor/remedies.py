@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from planforge.app.doctor.findings import Mended, count
+from planforge.app.doctor.findings import Mended
 from planforge.app.doctor.leftovers import left
 from planforge.app.doctor.project import here, is_ignored
 from planforge.app.project import STATE, Project
 from planforge.app.runs import rows
 from planforge.errors import PlanforgeError
 from planforge.kernel.locks import held, is_held
+from planforge.kernel.wording import counted
 
 
 def apply(start: Path) -> tuple[Mended, ...]:
@@ -60,8 +61,8 @@ def _end_orphans(project: Project) -> Iterator[str]:
     from planforge.workspace.cookies import sweep
 
     for swept in sweep(project.state):
-        noun = "process" if swept.processes == 1 else "processes"
-        yield f"ended {swept.processes} {noun} that `{swept.program}` had left"
+        ended = counted(swept.processes, "process", "processes")
+        yield f"ended {ended} that `{swept.program}` had left"
 
 
 def _remove_locks(project: Project) -> Iterator[str]:
@@ -85,11 +86,11 @@ def _sweep(project: Project) -> Iterator[str]:
         worktrees = Worktrees(project.git, project.state, run, secret=screening.finder(project, subject))
         with held(project.lock(run), f"`{run}`"):
             worktrees.sweep()
-        yield f"archived and removed {count(len(paths), 'worktree')} of {run}"
+        yield f"archived and removed {counted(len(paths), 'worktree')} of {run}"
         yield from worktrees.not_kept
     for row in rows(project, unfinished=True):
         checks = list((project.state / "worktrees" / row.run).glob("check-*"))
         if checks and not is_held(project.lock(row.run)):
             with held(project.lock(row.run), f"`{row.run}`"):
                 Worktrees(project.git, project.state, row.run).discard_checks()
-            yield f"removed {count(len(checks), 'checkout')} for checks that {row.run} had left"
+            yield f"removed {counted(len(checks), 'checkout')} for checks that {row.run} had left"

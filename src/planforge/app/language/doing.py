@@ -295,8 +295,7 @@ def _land(project: Project, command: shapes.PlanLand, speaker: Speaker) -> Reply
 def _forge(project: Project, command: shapes.ForgeCreate, speaker: Speaker) -> Reply:
     del speaker
     _require_no_forge(project)
-    forges.require_constraints(project)
-    run = work.begin_forge(project, command.description, context=_given(command.context))
+    run = forges.begin(project, command.description, context=_given(command.context)).run
     return _begun(run, f"forges {_subject(project, run)}")
 
 

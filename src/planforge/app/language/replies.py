@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planforge.errors import InvalidInput, PlanforgeError
-from planforge.rules.commands import Command, Misused, NoCommand, parse
+from planforge.errors import InvalidInput, PlanforgeError, nearest
+from planforge.rules.commands import Command, Misused, NoCommand, parse, shapes
 from planforge.rules.commands.grammar import WORDS
 
 if TYPE_CHECKING:
     from planforge.app.overview import Overview
 
 OURS = re.compile(r"`planforge (?P<rest>[^`]+)`")
-FLAGS = re.compile(r"\s+--reason TEXT\b")
+REASON = re.compile(r"\s+--reason TEXT\b")
+AS = "`--as NAME`"
 
 
 class Speaker(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,8 +75,8 @@ def misused(found: Misused) -> Reply:
 
 def unknown(word: str) -> Reply:
     """A reply to what looks like a command and is none: nobody is paid to read a slip of the finger."""
-    near = get_close_matches(word, WORDS, n=1)
-    guess = f"; did you mean `!{near[0]}`?" if near else ""
+    near = nearest(word, WORDS)
+    guess = f"; did you mean `!{near}`?" if near else ""
     rest = "`!help` lists them; what does not begin with `!` goes to an agent"
     return Reply(
         text=f"`!{word}` is no command{guess}\n{rest}",
@@ -99,7 +100,30 @@ def in_our_words(text: str) -> str:
     """A text that names commands of the shell, with those that can be typed here as they are typed here."""
 
     def ours(found: re.Match[str]) -> str:
-        meant = f"!{FLAGS.sub('', found['rest'])}"
-        return found[0] if isinstance(parse(meant), NoCommand | Misused) else f"`{meant}`"
+        typed = _typed_here(REASON.sub("", found["rest"]))
+        return f"`{typed}`" if typed else found[0]
 
-    return OURS.sub(ours, text)
+    return OURS.sub(ours, text).replace(AS, "`planforge chat --as NAME`")
+
+
+def _typed_here(shell: str) -> str:
+    """What is typed here for a command of the shell; empty if that does what nothing here does."""
+    try:
+        words = shlex.split(shell)
+    except ValueError:
+        return ""
+    match words:
+        case ["forge" | "fix" as command, said] if not shell.endswith(f" {said}"):  # in quotation marks
+            return _described(command, said)
+        case ["plan", "create", said]:
+            return _described("plan", said)
+    meant = parse(f"!{shell}")
+    if isinstance(meant, NoCommand | Misused | shapes.PlanCreate | shapes.ForgeCreate | shapes.Fix):
+        return ""
+    return f"!{shell}"
+
+
+def _described(command: str, said: str) -> str:
+    """A command with a description, in quotation marks; empty if it would be read as something else."""
+    typed = f'!{command} "{said}"'
+    return typed if getattr(parse(typed), "description", None) == said else ""

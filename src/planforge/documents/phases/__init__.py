@@ -11,11 +11,11 @@ A section that is there twice counts as it stands first; `plan audit --structura
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from planforge.documents import markdown
 from planforge.documents.phases.batches import arranged, batches
-from planforge.documents.phases.finding import declared, entries, manifest
+from planforge.documents.phases.finding import declared, doubtful, entries, manifest
 from planforge.documents.phases.naming import file_path
 from planforge.documents.phases.reading import differences, read_phases
 from planforge.documents.phases.rendering import PhaseDetail, render_phases
@@ -29,6 +29,7 @@ __all__ = [
     "decompose",
     "description",
     "differences",
+    "doubtful",
     "file_path",
     "read_phases",
     "render_phases",
@@ -36,13 +37,15 @@ __all__ = [
 ]
 
 
-def decompose(plan_text: str, *, max_files: int = 5, parallel: bool | None = None) -> tuple[Phase, ...]:
+def decompose(
+    plan_text: str, *, max_files: int = 5, parallel: bool | None = None, present: Collection[str] = ()
+) -> tuple[Phase, ...]:
     """
     The phases of a plan: a chain, or side by side, and always an audit that waits for all of them.
 
     Which of the two the plan's header may declare (`**Parallel:** yes`); without, it is a chain. Phases side
     by side wait only for those whose files theirs are declared to come after; in a chain, the declared order
-    decides who comes first.
+    decides who comes first. Of the `doubtful` names, those that are `present` in the repository are files.
     """
     if max_files < 1:
         raise ValueError(f"a phase needs room for at least one file, not {max_files}")
@@ -50,8 +53,10 @@ def decompose(plan_text: str, *, max_files: int = 5, parallel: bool | None = Non
     if parallel is None:
         parallel = bool(declared_parallel(plan_text))
     changes = markdown.body(plan_text, "Changes") or ""
-    found = entries(changes)
-    files = manifest(plan_text) or tuple(dict.fromkeys(path for entry in found for path in entry.files))
+    found = entries(changes, present)
+    files = manifest(plan_text, present) or tuple(
+        dict.fromkeys(path for entry in found for path in entry.files)
+    )
     if not files:
         return _without_files(changes)
     phases: list[Phase] = []

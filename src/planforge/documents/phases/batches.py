@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 from planforge.errors import InvalidDocument
 
 Batch: TypeAlias = tuple[str, ...]
 Waits: TypeAlias = Mapping[str, frozenset[str]]
 """Files by the files that must be changed before them."""
+
+Key = TypeVar("Key", bound=Hashable)
 
 TEST_NAMES = (
     (re.compile(r"(?P<stem>.+)\.(?:test|spec)\.[cm]?[jt]sx?"), "js"),
@@ -46,16 +48,53 @@ def _families(files: tuple[str, ...]) -> list[list[str]]:
     """Each module that has tests in the list, with them."""
     families: dict[str, list[str]] = {}
     modules = [path for path in files if not _stem(path, TEST_NAMES)]
-    by_stem: dict[tuple[str, str] | None, list[str]] = {}
+    by_stem: dict[tuple[str, str], _Homes] = {}
     for module in modules:
-        by_stem.setdefault(_stem(module, MODULE_NAMES), []).append(module)
+        if stem := _stem(module, MODULE_NAMES):
+            by_stem.setdefault(stem, _Homes()).add(module)
     for path in files:
         tested = _stem(path, TEST_NAMES)
-        homes = by_stem.get(tested, []) if tested else []
-        if homes:
-            home = max(homes, key=lambda module: _shared_parts(module, path))
+        if tested and (homes := by_stem.get(tested)):
+            home = homes.nearest(path)
             families.setdefault(home, [home]).append(path)
     return [families[module] for module in modules if module in families]
+
+
+class _Homes:
+    """The modules of one name, to be found by the directories that they share with a test."""
+
+    def __init__(self) -> None:
+        self._modules: list[str] = []
+        self._within: list[frozenset[str]] = []
+        self._by_directory: dict[str, list[int]] = {}
+        self._found: dict[frozenset[str], str] = {}
+
+    def add(self, module: str) -> None:
+        within = _directories(module)
+        for name in within:
+            self._by_directory.setdefault(name, []).append(len(self._modules))
+        self._modules.append(module)
+        self._within.append(within)
+
+    def nearest(self, test: str) -> str:
+        """The module that has most directories of its path in common with the test; the first of several."""
+        shared = frozenset(name for name in _directories(test) if name in self._by_directory)
+        if shared not in self._found:
+            self._found[shared] = self._modules[self._searched(shared)]
+        return self._found[shared]
+
+    def _searched(self, shared: frozenset[str]) -> int:
+        # Rare names first: what has none of those shares at most the names that are left.
+        rare_first = sorted(shared, key=lambda name: len(self._by_directory[name]))
+        most, best = 0, 0
+        for left, name in zip(range(len(rare_first), 0, -1), rare_first, strict=True):
+            if most > left:
+                break
+            for at in self._by_directory[name]:
+                number = len(shared & self._within[at])
+                if number > most or (number == most and at < best):
+                    most, best = number, at
+        return best
 
 
 def _stem(path: str, names: Iterable[tuple[re.Pattern[str], str]]) -> tuple[str, str] | None:
@@ -65,9 +104,8 @@ def _stem(path: str, names: Iterable[tuple[re.Pattern[str], str]]) -> tuple[str,
     )
 
 
-def _shared_parts(module: str, test: str) -> int:
-    """How near two files lie: how many directories their paths have in common."""
-    return len(set(module.split("/")[:-1]) & set(test.split("/")[:-1]))
+def _directories(path: str) -> frozenset[str]:
+    return frozenset(path.split("/")[:-1])
 
 
 def arranged(made: Sequence[Batch], waits: Waits) -> list[tuple[Batch, tuple[int, ...]]]:
@@ -95,13 +133,10 @@ def _needs(made: Sequence[Batch], waits: Waits) -> list[set[int]]:
 
 def _levels(waits: Waits) -> dict[str, int]:
     """How many files at most have to be changed one after the other before each of them."""
-    left = {path: set(others) for path, others in waits.items()}
-    levels = dict.fromkeys({other for others in waits.values() for other in others} - left.keys(), 0)
-    while free := [path for path, others in left.items() if not others & left.keys()]:
-        levels |= {path: 1 + max(levels[other] for other in left[path]) for path in free}
-        for path in free:
-            del left[path]
-    if left:
+    levels: dict[str, int] = {}
+    for path in _sorted_by_needs({other: () for others in waits.values() for other in others} | dict(waits)):
+        levels[path] = max((1 + levels[other] for other in waits.get(path, ())), default=0)
+    if left := {path: others for path, others in waits.items() if path not in levels}:
         names = ", ".join(f"`{path}`" for path in _cycle(left))
         raise InvalidDocument(
             f"files wait for each other: {names}", hint="take one of the dependencies in `## Changes` out"
@@ -109,25 +144,43 @@ def _levels(waits: Waits) -> dict[str, int]:
     return levels
 
 
-def _cycle(left: Mapping[str, set[str]]) -> list[str]:
-    """One way around, of files that all wait for another one of them."""
+def _sorted_by_needs(needs: Mapping[Key, Collection[Key]]) -> list[Key]:
+    """Each after all that it needs; what is part of a cycle, or needs one, is left out."""
+    needed_by: dict[Key, list[Key]] = {}
+    for key, others in needs.items():
+        for other in others:
+            needed_by.setdefault(other, []).append(key)
+    missing = {key: len(others) for key, others in needs.items()}
+    ready = [key for key, count in missing.items() if not count]
+    for key in ready:  # which grows meanwhile
+        for later in needed_by.get(key, ()):
+            missing[later] -= 1
+            if not missing[later]:
+                ready.append(later)
+    return ready
+
+
+def _cycle(left: Mapping[str, frozenset[str]]) -> list[str]:
+    """The files of one cycle, of files that all wait for another one of them."""
     path = next(iter(left))
-    walked: list[str] = []
+    walked: dict[str, None] = {}
     while path not in walked:
-        walked.append(path)
+        walked[path] = None
         path = min(left[path] & left.keys())
-    return walked[walked.index(path) :]
+    found = list(walked)
+    return found[found.index(path) :]
 
 
 def _tangled(needs: Sequence[set[int]]) -> set[int]:
-    """The batches that lie on a way around, or between two."""
-    left = set(range(len(needs)))
-    while True:
-        needed = {need for at in left for need in needs[at]}
-        loose = {at for at in left if not needs[at] & left or at not in needed}
-        if not loose:
-            return left
-        left -= loose
+    """The batches that are part of a cycle, or between two."""
+    sorted_first = _sorted_by_needs(dict(enumerate(needs)))
+    left = set(range(len(needs))).difference(sorted_first)
+    needed_by: dict[int, set[int]] = {at: set() for at in left}
+    for at in left:
+        for need in needs[at] & left:
+            needed_by[need].add(at)
+    sorted_last = _sorted_by_needs(needed_by)
+    return left.difference(sorted_last)
 
 
 def _by_level(batch: Batch, levels: Mapping[str, int]) -> list[Batch]:

@@ -5,6 +5,8 @@ Three kinds of lines of `## Changes` name files: list items (`-`, `*`, `+`, with
 without), headings (`#`) and lines that begin with a path in bold. Numbered items, tables,
 quotations, setext headings, prose, code fences and HTML comments name none. A
 `## Change Manifest` with a JSON array of paths comes before all of them.
+
+Nothing here looks at the repository: what is `present` in it of the `doubtful` names is handed in.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import msgspec
 
 from planforge.documents import markdown
-from planforge.documents.phases.naming import file_path
+from planforge.documents.phases.naming import file_path, inside
 from planforge.errors import InvalidDocument
 
 ITEM = re.compile(r"(?P<indent>[ \t]*)[-*+][ \t]+(?P<said>.*)")
@@ -28,6 +30,9 @@ CODE_OR_BREAK = re.compile(
     rf"<!--(?:(?!<!--|-->).)*-->|{SPAN}|(?P<break>[—–]|[ \t]--?[ \t]|:(?=[\s*]|$))"  # noqa: RUF001
 )
 NAMED = r"(?P<named>`[^`]+`(?:(?:,|[ \t]+and)[ \t]*`[^`]+`)*)"
+BEFORE_THE_FIRST = re.compile(r"[ \t]*(?:\[[ xX]\][ \t]+)?[*_]{0,3}")
+BETWEEN = re.compile(r"[*_]{0,3}(?:,|[ \t]*&|,?[ \t]+and(?=[ \t]))[ \t]*[*_]{0,3}")
+NOTHING = re.compile(r"(?!)")
 AFTER_AT_THE_END = re.compile(rf"\(after:?[ \t]+{NAMED}\)[.;]?[ \t]*$", re.IGNORECASE)
 AFTER_LINE = re.compile(rf"[*_]*after(?::[*_]*|[*_]*:)[ \t]*{NAMED}[.;]?[ \t]*", re.IGNORECASE)
 
@@ -57,29 +62,41 @@ class _Passage(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...]
 
 
-def entries(changes: str) -> tuple[Entry, ...]:
+def entries(changes: str, present: Collection[str] = ()) -> tuple[Entry, ...]:
     """Each list item, heading and bold line that names files, with the lines that belong to it."""
     shown = [line.text for line in markdown.lines(changes)]
     plain = _plain(changes)
-    starts = [_start(text) if is_plain else None for text, is_plain in zip(shown, plain, strict=True)]
-    waits = _waits(starts)
-    passages = _passages(starts, leaving_out=waits.keys())
-    owners = {at: _owner(at, passages) for at in waits}
-    if orphans := [at for at, owner in owners.items() if owner is None]:
+    starts = _starts(shown, plain)
+    waits = _waits(starts, present)
+    passages, owners = _passages(starts, present, waits.keys())
+    if orphans := [at for at in waits if at not in owners]:
         # "after:" below no file says nothing of an order: a line like any other
-        passages = _passages(starts, leaving_out=waits.keys() - set(orphans))
-        owners = {at: _owner(at, passages) for at in waits.keys() - set(orphans)}
+        passages, owners = _passages(starts, present, waits.keys() - set(orphans))
+    below: dict[int, list[str]] = {}
+    for at, owner in owners.items():
+        below.setdefault(owner, []).extend(waits[at])
     return tuple(
         Entry(
             files=passage.files,
             text=markdown.without_rules("\n".join(shown[passage.at : passage.end])),
             after=(
-                *_after_at_the_end(shown, starts, plain, passage),
-                *(path for at in sorted(owners) if owners[at] == passage for path in waits[at]),
+                *_after_at_the_end(shown, starts, plain, passage, present),
+                *below.get(passage.at, ()),
             ),
         )
         for passage in passages
     )
+
+
+def doubtful(plan_text: str) -> tuple[str, ...]:
+    """The names that stand where a file is to be named and are files only if the repository has them."""
+    plan_text = plan_text.removeprefix("\ufeff")
+    section = markdown.body(plan_text, "Changes") or ""
+    starts = _starts([line.text for line in markdown.lines(section)], _plain(section))
+    named = [code for start in starts if start for code, first in _codes(start.said) if code and first]
+    unclear = [each for listed in _arrays(plan_text) for each in listed if not file_path(each, spaced=True)]
+    unclear += [each for each in named if not file_path(each, first=True)]
+    return tuple(dict.fromkeys(path for path in map(inside, unclear) if path))
 
 
 def _plain(changes: str) -> list[bool]:
@@ -93,6 +110,10 @@ def _plain(changes: str) -> list[bool]:
         elif commented:
             commented = "-->" not in line.text
     return plain
+
+
+def _starts(shown: Sequence[str], plain: Sequence[bool]) -> list[_Start | None]:
+    return [_start(text) if is_plain else None for text, is_plain in zip(shown, plain, strict=True)]
 
 
 def _start(line: str) -> _Start | None:
@@ -109,22 +130,31 @@ def _width(indent: str) -> int:
     return len(indent.expandtabs(4))
 
 
-def _passages(starts: Sequence[_Start | None], *, leaving_out: Collection[int]) -> list[_Passage]:
-    found = []
+def _passages(
+    starts: Sequence[_Start | None], present: Collection[str], waits: Collection[int]
+) -> tuple[list[_Passage], dict[int, int]]:
+    """The passages that name files, and for each line that waits where the innermost one around it begins."""
+    begun: dict[int, tuple[str, ...]] = {}
+    ends: dict[int, int] = {}
+    owners: dict[int, int] = {}
+    around: dict[int, _Start] = {}
     for at, start in enumerate(starts):
-        files = tuple(dict.fromkeys(_files_of(start.said))) if start and at not in leaving_out else ()
-        if start and files:
-            end = next(
-                (after for after in range(at + 1, len(starts)) if _ends(start, starts[after])), len(starts)
-            )
-            found.append(_Passage(at=at, end=end, files=files))
-    return found
+        if start is None:
+            continue
+        ends |= {before: at for before, passage in around.items() if _ends(passage, start)}
+        around = {before: passage for before, passage in around.items() if before not in ends}
+        if at in waits:
+            if around:
+                owners[at] = next(reversed(around))
+        elif files := tuple(dict.fromkeys(_files_of(start.said, present))):
+            begun[at] = files
+            around[at] = start
+    passages = [_Passage(at=at, end=ends.get(at, len(starts)), files=files) for at, files in begun.items()]
+    return passages, owners
 
 
-def _ends(passage: _Start, line: _Start | None) -> bool:
+def _ends(passage: _Start, line: _Start) -> bool:
     """A heading holds what is under it, a bold line its list, an item what is indented below it."""
-    if line is None:
-        return False
     if passage.heading:
         return line.heading and line.depth <= passage.depth
     if line.heading:
@@ -134,7 +164,7 @@ def _ends(passage: _Start, line: _Start | None) -> bool:
     return line.depth <= passage.depth
 
 
-def _files_of(said: str) -> Iterator[str]:
+def _files_of(said: str, present: Collection[str]) -> Iterator[str]:
     """The files a line is about.
 
     Every backticked path on the line counts, with one exception. In "`a.py` — reuse
@@ -142,35 +172,50 @@ def _files_of(said: str) -> Iterator[str]:
     file in the list is a file the phase may change. So if paths stand before the first
     dash or colon, only those count; if none does, all of the line's paths count.
     """
-    if clause := _after(said):
+    if clause := _after(said, present):
         said = said[: clause.start()]
     before: list[str] = []
     after: list[str] = []
     broken = False
-    for found in CODE_OR_BREAK.finditer(said):
-        if found["break"]:
+    for code, first in _codes(said):
+        if code is None:
             broken = True
-        elif found["code"] and (path := file_path(found["code"])):
+        elif path := file_path(code, first=first, present=present):
             (after if broken else before).append(path)
     yield from before or after
 
 
-def _waits(starts: Sequence[_Start | None]) -> dict[int, tuple[str, ...]]:
+def _codes(said: str) -> Iterator[tuple[str | None, bool]]:
+    """What a line has in backticks, each with whether the line begins with it; None for a dash or a colon."""
+    read, between = 0, BEFORE_THE_FIRST
+    for found in CODE_OR_BREAK.finditer(said):
+        first = bool(between.fullmatch(said, read, found.start()))
+        if found["code"]:
+            yield found["code"], first
+            between = BETWEEN
+        elif found["break"]:
+            yield None, False
+            first = False
+        if not first:  # then no later one is, either
+            between = NOTHING
+        read = found.end()
+
+
+def _waits(starts: Sequence[_Start | None], present: Collection[str]) -> dict[int, tuple[str, ...]]:
     """The items that say `after: …` and nothing else, by their lines, with the files that they name."""
     waits = {}
     for at, start in enumerate(starts):
         if start and not start.heading and not start.bold and (found := AFTER_LINE.fullmatch(start.said)):
-            waits[at] = _paths(found["named"])
+            waits[at] = _paths(found["named"], present)
     return {at: paths for at, paths in waits.items() if paths}
 
 
-def _owner(at: int, passages: Sequence[_Passage]) -> _Passage | None:
-    """The innermost passage that a line belongs to."""
-    return next((each for each in reversed(passages) if each.at < at < each.end), None)
-
-
 def _after_at_the_end(
-    shown: Sequence[str], starts: Sequence[_Start | None], plain: Sequence[bool], passage: _Passage
+    shown: Sequence[str],
+    starts: Sequence[_Start | None],
+    plain: Sequence[bool],
+    passage: _Passage,
+    present: Collection[str],
 ) -> tuple[str, ...]:
     """What `(after …)` names at the end of a passage's own first paragraph."""
     last = passage.at
@@ -183,23 +228,32 @@ def _after_at_the_end(
         and shown[last + 1].strip()
     ):
         last += 1
-    clause = _after(shown[last])
-    return _paths(clause["named"]) if clause else ()
+    clause = _after(shown[last], present)
+    return _paths(clause["named"], present) if clause else ()
 
 
-def _after(said: str) -> re.Match[str] | None:
+def _after(said: str, present: Collection[str]) -> re.Match[str] | None:
     """The `(after …)` at the end of a line, if it names files; anything else is prose."""
     found = AFTER_AT_THE_END.search(said)
-    return found if found and _paths(found["named"]) else None
+    return found if found and _paths(found["named"], present) else None
 
 
-def _paths(named: str) -> tuple[str, ...]:
-    found = (file_path(each["code"]) for each in CODE.finditer(named))
+def _paths(named: str, present: Collection[str]) -> tuple[str, ...]:
+    found = (file_path(each["code"], first=True, present=present) for each in CODE.finditer(named))
     return tuple(path for path in found if path)
 
 
-def manifest(plan_text: str) -> tuple[str, ...]:
+def manifest(plan_text: str, present: Collection[str] = ()) -> tuple[str, ...]:
     """The files of the `## Change Manifest`, if it holds a bare JSON array of paths."""
+    for listed in _arrays(plan_text):
+        paths = (file_path(each, spaced=True, present=present) for each in listed)
+        if found := tuple(dict.fromkeys(path for path in paths if path)):
+            return found
+    return ()
+
+
+def _arrays(plan_text: str) -> Iterator[list[str]]:
+    """The texts in each JSON array of the `## Change Manifest`."""
     section = markdown.body(plan_text, "Change Manifest") or ""
     whole = markdown.without_rules(section)
     for candidate in (*markdown.fenced_blocks(section), whole, *re.split(r"\n[ \t]*\n", whole)):
@@ -207,10 +261,7 @@ def manifest(plan_text: str) -> tuple[str, ...]:
             given = msgspec.json.decode(candidate.encode("utf-8", "replace"), type=list[object])
         except (msgspec.DecodeError, RecursionError):
             continue
-        paths = (file_path(each, spaced=True) for each in given if isinstance(each, str))
-        if found := tuple(dict.fromkeys(path for path in paths if path)):
-            return found
-    return ()
+        yield [each for each in given if isinstance(each, str)]
 
 
 def declared(found: Sequence[Entry], files: Sequence[str]) -> Mapping[str, frozenset[str]]:

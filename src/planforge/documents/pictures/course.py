@@ -10,6 +10,7 @@ from textwrap import wrap
 import msgspec
 
 from planforge.documents.pictures import picture, text
+from planforge.kernel.wording import counted
 
 KINDS = (("critical", "var(--bad)", "█"), ("medium", "var(--middling)", "▓"), ("minor", "var(--accent)", "░"))
 HEIGHT = 180.0
@@ -52,7 +53,7 @@ def as_svg(bars: Sequence[Bar], title: str, ending: str) -> str:
     """The course as a picture."""
     step = max(10.0, min(48.0, 720.0 / max(len(bars), 1)))
     width = max(LEFT + step * len(bars) + 24, 420.0)
-    about = f"{len(bars)} rounds; {ending}"
+    about = f"{counted(len(bars), 'round')}; {ending}"
     parts = [text(LEFT, 22, title), *_grid(bars, width), *_columns(bars, step), *_legend(width)]
     lines = wrap(ending, int((width - LEFT) / LETTER))
     y = TOP + HEIGHT + 46

@@ -38,7 +38,7 @@ def list_(measure: bool, everything: bool, as_json: bool) -> None:
 
     A line has the name, the version, the login, how long it takes to start if that was measured, the roles
     that the settings give to it, its path and the beginning of the hash of its file: what lies first on PATH
-    is what is started. Nothing is asked of the network, and no secret is read.
+    is what is started. Nothing is asked of the network, and no secret is shown.
 
     \b
     Examples:

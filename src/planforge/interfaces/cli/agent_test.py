@@ -8,6 +8,7 @@ import click
 
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.conformance import Checked, Conformance
@@ -53,7 +54,9 @@ def drawn(found: Conformance) -> str:
     passed = sum(line.outcome == "passed" for line in found.checks)
     where = "its own service" if found.service == "live" else "a scripted model on loopback"
     started = "" if found.startup is None else f"; it started in {found.startup:.1f} s"
-    summary = f"`{found.agent}` passed {passed} of {len(found.checks)} checks against {where}{started}"
+    summary = (
+        f"`{found.agent}` passed {passed} of {counted(len(found.checks), 'check')} against {where}{started}"
+    )
     return f"{table(rows)}\n\n{summary}"
 
 

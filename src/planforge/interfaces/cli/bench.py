@@ -75,7 +75,7 @@ def guardrails(
     html: Path | None,
     as_json: bool,
 ) -> int:
-    """Have agents misbehave, and see what comes of it
+    """Run agents that misbehave, and measure what is caught
 
     Each case is a scripted agent that misbehaves, and an honest twin, at work in a sample repository made
     for it, in every workflow that it can be put to. What came about is found by looking at the repository,

@@ -9,11 +9,10 @@ import click
 from planforge.interfaces.cli import views
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
+from planforge.kernel.wording import money
 
 if TYPE_CHECKING:
     from planforge.kernel.budgets import Account
-
-MILLION = 1_000_000
 
 
 @click.command()
@@ -59,4 +58,4 @@ def _rows(account: Account) -> list[tuple[str, ...]]:
 def _told(kind: str, amount: int | None) -> str:
     if amount is None:
         return "-"
-    return f"{amount / MILLION:.2f}" if kind == "money" else str(amount)
+    return money(amount) if kind == "money" else str(amount)

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.errors import Interrupted, PlanforgeError
-from planforge.interfaces.cli.printing import hush, visible
+from planforge.errors import Interrupted, InvalidInput, PlanforgeError
+from planforge.interfaces.cli.printing import hush, is_text, visible
 from planforge.interfaces.cli.progress import HEARTBEAT, Screen, UnderWay
 from planforge.interfaces.cli.show import json_option
 from planforge.interfaces.cli.views import here
@@ -160,6 +160,9 @@ class _Chat:
         from planforge.app import language
         from planforge.rules.commands import Misused, NoCommand, parse
 
+        if not is_text(line):
+            self._answer(language.refused(InvalidInput("the line is not UTF-8", "type it in UTF-8")))
+            return
         found = parse(line.rstrip("\r\n"))
         match found:
             case Misused():

@@ -11,51 +11,50 @@ from importlib import import_module
 import click
 
 from planforge import __version__
-from planforge.errors import Interrupted
-from planforge.interfaces.cli.printing import as_document
+from planforge.errors import Interrupted, InvalidInput, did_you_mean
 
 COMMANDS = {
     "agent": ("planforge.interfaces.cli.agent", "List, test, add and remove agents"),
-    "backtest": ("planforge.interfaces.cli.prove", "Say how a run would have gone under other settings"),
-    "bench": ("planforge.interfaces.cli.bench", "Measure what agents that misbehave get away with"),
+    "backtest": ("planforge.interfaces.cli.prove", "Replay a run with other settings and compare"),
+    "bench": ("planforge.interfaces.cli.bench", "Measure which misbehaviour of agents is caught"),
     "budget": ("planforge.interfaces.cli.budget", "Show what work has cost and may cost"),
-    "cancel": ("planforge.interfaces.cli.work", "End a run for good, whoever drives it"),
+    "cancel": ("planforge.interfaces.cli.work", "Cancel a run, also from another terminal"),
     "chat": ("planforge.interfaces.cli.chat", "Type commands, and talk to an agent about the project"),
     "check-proof": ("planforge.interfaces.cli.prove", "Check a proof without the repository"),
-    "cleanup": ("planforge.interfaces.cli.recovery", "Remove what nobody needs any more"),
+    "cleanup": ("planforge.interfaces.cli.recovery", "List or remove what is no longer needed"),
     "context": ("planforge.interfaces.cli.context", "Show what agents were told, part by part"),
     "demo": ("planforge.interfaces.cli.demo", "Play the whole story with the rehearsal agent"),
     "doctor": ("planforge.interfaces.cli.look", "Check this machine and this repository"),
-    "evidence": ("planforge.interfaces.cli.evidence", "Say what the project's own checks say of a tree"),
+    "evidence": ("planforge.interfaces.cli.evidence", "Run the project's own checks on a tree"),
     "fix": ("planforge.interfaces.cli.fix", "Make a small change, without a plan"),
-    "forge": ("planforge.interfaces.cli.forge", "Turn a request into an audited plan, or go on with one"),
-    "gate": ("planforge.interfaces.cli.gate", "Look at changes that need a person, and decide"),
+    "forge": ("planforge.interfaces.cli.forge", "Turn a request into an audited plan, or resume a plan"),
+    "gate": ("planforge.interfaces.cli.gate", "Review changes that need a person's decision"),
     "graph": ("planforge.interfaces.cli.graph", "Show plans, steps and what they depend on"),
     "handoff": ("planforge.interfaces.cli.handoff", "Show what an agent left to its successor"),
-    "init": ("planforge.interfaces.cli.work", "Make this repository ready"),
+    "init": ("planforge.interfaces.cli.work", "Set up this repository for Planforge"),
     "land": ("planforge.interfaces.cli.land", "Land finished plans on your branch"),
     "lease": ("planforge.interfaces.cli.lease", "List and release file leases"),
-    "lesson": ("planforge.interfaces.cli.lesson", "Keep what was learned, and look at it"),
+    "lesson": ("planforge.interfaces.cli.lesson", "Add, list and review lessons"),
     "log": ("planforge.interfaces.cli.look", "Show what happened"),
     "pipeline": ("planforge.interfaces.cli.pipeline", "List, show, check and run pipelines"),
     "plan": ("planforge.interfaces.cli.plan", "Make, list, show, approve, run, cancel and close plans"),
-    "policy": ("planforge.interfaces.cli.policy", "Try the policies of loops on a trajectory"),
-    "prove": ("planforge.interfaces.cli.prove", "Write everything that shows how a run came about"),
-    "question": ("planforge.interfaces.cli.question", "Look at what runs ask, and answer"),
-    "rebuild": ("planforge.interfaces.cli.ledger", "Fold the tables anew from the events"),
+    "policy": ("planforge.interfaces.cli.policy", "List loop policies, and simulate one"),
+    "prove": ("planforge.interfaces.cli.prove", "Write a proof of a run into one file"),
+    "question": ("planforge.interfaces.cli.question", "List and answer the questions of runs"),
+    "rebuild": ("planforge.interfaces.cli.ledger", "Rebuild the projections from the events"),
     "recover": ("planforge.interfaces.cli.recovery", "List archived work and get it back"),
-    "replay": ("planforge.interfaces.cli.prove", "Decide a recorded run again and compare"),
-    "resume": ("planforge.interfaces.cli.work", "Go on with interrupted runs"),
+    "replay": ("planforge.interfaces.cli.prove", "Replay a recorded run and compare"),
+    "resume": ("planforge.interfaces.cli.work", "Resume interrupted runs"),
     "role": ("planforge.interfaces.cli.role", "List and show the roles that agents play"),
     "scan": ("planforge.interfaces.cli.scan", "Find tests that are worth less than they look"),
     "schema": ("planforge.interfaces.cli.ledger", "Print the JSON Schema of events and documents"),
     "score": ("planforge.interfaces.cli.graph", "Show what a step's evidence is worth"),
-    "states": ("planforge.interfaces.cli.states", "Show which status follows which"),
-    "status": ("planforge.interfaces.cli.look", "Show what there is and what to do next"),
-    "task": ("planforge.interfaces.cli.task", "List and show tasks, and go on with those that are stuck"),
-    "verdict": ("planforge.interfaces.cli.verdict", "Say what a review comes to"),
-    "verify": ("planforge.interfaces.cli.look", "Check that the ledger is what was written"),
-    "why": ("planforge.interfaces.cli.graph", "Say why a step has not started"),
+    "states": ("planforge.interfaces.cli.states", "Show the status diagrams"),
+    "status": ("planforge.interfaces.cli.look", "Show plans, runs and what to do next"),
+    "task": ("planforge.interfaces.cli.task", "List, show and resume tasks"),
+    "verdict": ("planforge.interfaces.cli.verdict", "Parse a review and print its verdict"),
+    "verify": ("planforge.interfaces.cli.look", "Check the integrity of the ledger"),
+    "why": ("planforge.interfaces.cli.graph", "Explain why a step has not started"),
     "worktree": ("planforge.interfaces.cli.recovery", "List the worktrees that agents work in"),
 }
 
@@ -111,10 +110,20 @@ def call(words: list[str]) -> int:
         code = planforge.main(args=words, prog_name="planforge", standalone_mode=False)
     except click.exceptions.Abort:
         raise Interrupted("stopped") from None
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-        if "--json" in words:
-            said = {"code": error.exit_code, "error": type(error).__name__, "message": error.format_message()}
-            click.echo(as_document({"error": {**said, "hint": None}}))
         return error.exit_code
+    except click.ClickException as error:
+        raise _misused(error) from error
     return code if isinstance(code, int) else 0
+
+
+def _misused(error: click.ClickException) -> InvalidInput:
+    """What click says of a command line, as we say it."""
+    message = " ".join(error.format_message().split()).rstrip(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if isinstance(error, click.exceptions.NoSuchCommand) and context:
+        assert isinstance(context.command, click.Group)
+        known = (*context.command.list_commands(context), "--help")
+        message = f"there is no command `{error.command_name}`{did_you_mean(error.command_name, known)}"
+    return InvalidInput(message, f"see `{context.command_path if context else 'planforge'} --help`")

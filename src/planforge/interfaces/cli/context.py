@@ -9,6 +9,7 @@ import click
 from planforge.interfaces.cli import views
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
+from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.context_report import ContextCall, ContextReport
@@ -49,9 +50,8 @@ def _page(found: ContextReport) -> str:
     if cut:
         pages.append("Left out\n" + "\n".join(cut))
     times = f", {found.ratio} times as many" if found.ratio else ""
-    pages.append(
-        f"{found.tokens} tokens in {len(found.calls)} calls; {found.whole} with the whole history{times}"
-    )
+    used = f"{counted(found.tokens, 'token')} in {counted(len(found.calls), 'call')}"
+    pages.append(f"{used}; {found.whole} with the whole history{times}")
     return "\n\n".join(pages)
 
 

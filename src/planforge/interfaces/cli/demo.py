@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from planforge.interfaces.cli.printing import visible
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.words import first_line
 
@@ -55,7 +58,8 @@ def demo(
         raise click.UsageError("--live needs --agent")
     project, run = demos.begin(directory, pace=pace, agent=agent, live=live)
     note = _who(agent, live=live)
-    talk(f"{run} in {project.root}\n{note}\n\nRequest: {story.REQUEST}\n")
+    confined = "".join(f"{line}\n" for line in _confinement())
+    talk(f"{run} in {project.root}\n{note}\n{confined}\nRequest: {story.REQUEST}\n")
     with shown() as screen:
         ended = runs.drive(project, run, screen, screen)
     document = report.of_run(project, run)
@@ -75,14 +79,28 @@ def _who(agent: str, *, live: bool) -> str:
     )
 
 
+def _confinement() -> Iterator[str]:
+    """What it means that this machine has no sandbox that keeps files, if it has none."""
+    from planforge.workspace.sandbox import Level, strongest
+
+    level = strongest()
+    if level is Level.PROCESSES:
+        yield "This machine has no sandbox for files: agents and checks can read and change whatever you can."
+    if level is Level.NONE:
+        yield "This machine has no sandbox: agents and checks can read and change whatever you can."
+        yield "The demo is played all the same, by Planforge's own script. A real agent is refused until you"
+        yield "install a sandbox or set `unconfined = true`; `planforge doctor` says what is missing."
+
+
 def _story(document: Document, root: Path, note: str) -> str:
+    shown = visible(str(root))
     parts = [f"\n{'✓' if document.status == 'done' else '✗'} {document.reason}. {note}"]
     tries = ((step.step, attempt) for step in document.steps for attempt in step.attempts)
     parts += [_caught(step, attempt) for step, attempt in tries if attempt.rejected]
     scores = ", ".join(f"{step.step} {step.score.value}" for step in document.steps if step.score)
     parts.append(f"Score: {document.score} of 1000 ({scores})")
     places = [
-        f"repository   {root} (its checkout is as it was)",
+        f"repository   {shown} (its checkout is as it was)",
         f"plan         {document.path}",
         f"landed work  branch {document.branch} at {document.landed_commit[:12]}",
         "ledger       .planforge/ledger.db, bodies in .planforge/objects",
@@ -91,7 +109,7 @@ def _story(document: Document, root: Path, note: str) -> str:
     parts.append("\n".join(places))
     command = _command()
     commands = [
-        f"cd {root}",
+        f"cd {visible(shlex.quote(str(root)))}",
         f"{command} status",
         f"{command} log",
         f"{command} plan show 1",
@@ -119,4 +137,6 @@ def _command() -> str:
     on_path = shutil.which("planforge")
     if on_path and called.exists() and Path(on_path).samefile(called):
         return "planforge"
-    return str(called.resolve()) if called.name in ("planforge", "pf") else f"{sys.executable} -m planforge"
+    if called.name in ("planforge", "pf"):
+        return shlex.quote(str(called.resolve()))
+    return f"{shlex.quote(sys.executable)} -m planforge"

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from functools import singledispatch
 
 from planforge.app.graphs import Picture, ScoreView
-from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli import printing
+from planforge.interfaces.cli.printing import padded, table, width
 from planforge.interfaces.cli.words import first_line, said
 from planforge.kernel.graph import queries
 from planforge.kernel.graph.queries import QueryResult, StepView
 from planforge.kernel.scores import FORMULA, Measures
+from planforge.kernel.wording import counted
 
 WIDTH = 80
 MARKS = {"done": "✓", "in-progress": "▶", "failed": "✗"}
@@ -28,10 +30,9 @@ def state(step: StepView) -> str:
     return step.status if step.status != "pending" else "waits" if step.waiting else "ready"
 
 
-def cut(text: str, width: int) -> str:
-    """Text that fits."""
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+def cut(text: str, room: int) -> str:
+    """Text on one line that fits."""
+    return printing.cut(" ".join(text.split()), max(room, 1))
 
 
 def waves(found: Picture) -> str:
@@ -39,7 +40,7 @@ def waves(found: Picture) -> str:
     plan = found.plan
     critical = set(found.critical.left.steps)
     steps = {step.node: step for step in plan.steps}
-    width = min(max((len(step.step) for step in plan.steps), default=0), ID_WIDTH)
+    widest = min(max((width(step.step) for step in plan.steps), default=0), ID_WIDTH)
     lines = [cut(f"{plan.node}  {plan.status}  {plan.title}", WIDTH)]
     if plan.supersedes:
         lines.append(cut(f"supersedes {plan.supersedes}: {plan.reason}", WIDTH))
@@ -47,20 +48,20 @@ def waves(found: Picture) -> str:
         lines.append(f"superseded by {plan.superseded_by}")
     for number, wave in enumerate(found.waves, 1):
         lines += ["", f"wave {number}"]
-        lines += [_line(steps[name], width, name in critical) for name in wave]
+        lines += [_line(steps[name], widest, name in critical) for name in wave]
     if not plan.steps:
         lines += ["", "no steps yet"]
     lines += ["", *_foot(found)]
     return "\n".join(lines).rstrip()
 
 
-def _line(step: StepView, width: int, critical: bool) -> str:
-    start = f"{'*' if critical else ' '} {mark(step)} {cut(step.step, width).ljust(width)}  "
+def _line(step: StepView, widest: int, critical: bool) -> str:
+    start = f"{'*' if critical else ' '} {mark(step)} {padded(cut(step.step, widest), widest)}  "
     notes = _notes(step)
-    left = WIDTH - len(start) - len(notes)
+    left = WIDTH - width(start) - width(notes)
     needed = f"← {', '.join(step.depends_on)}" if step.depends_on else ""
-    title = cut(step.title, max(left - min(len(needed) + 2, left // 2), 8))
-    after = f"  {cut(needed, left - len(title) - 2)}" if needed else ""
+    title = cut(step.title, max(left - min(width(needed) + 2, left // 2), 8))
+    after = f"  {cut(needed, left - width(title) - 2)}" if needed else ""
     return f"{start}{title}{after}{notes}"
 
 
@@ -71,7 +72,7 @@ def _notes(step: StepView) -> str:
     if step.status == "in-progress" and step.holder:
         parts.append(cut(step.holder, 16))
     if step.attempts > 1:
-        parts.append(f"{step.attempts} attempts")
+        parts.append(counted(step.attempts, "attempt"))
     if step.score is not None:
         parts.append(f"score {step.score}")
     return f"  ({', '.join(parts)})" if parts else ""

@@ -32,7 +32,7 @@ WORDS = {"pass": "pass", "fail": "fail", "cannot_tell": "cannot tell"}
 @json_option
 @click.pass_context
 def evidence(ctx: click.Context, tree: str, commit: str, no_reuse: bool, detect: bool, as_json: bool) -> None:
-    """Say what the project's own checks say of a tree
+    """Run the project's own checks on a tree
 
     Build, types, lint and tests run in a fresh checkout of HEAD, in the strongest sandbox that works here,
     without a network. Which ones is said by `checks` in `planforge.toml`, or else detected. Evidence for the

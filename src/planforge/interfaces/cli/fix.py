@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from planforge.errors import InvalidInput
+from planforge.interfaces.cli import sources
 from planforge.interfaces.cli.land import ONTO
 from planforge.interfaces.cli.land import drive as drive_landing
 from planforge.interfaces.cli.show import json_option, show, talk
@@ -79,7 +79,7 @@ def fix(
     elif again is not None:
         run = fixes.again(project, again, actor=who, anyway=anyway)
     else:
-        text = sys.stdin.read() if request == "-" else request or ""
+        text = sources.request(request or "")
         run = fixes.begin(project, text, actor=who, files=files, anyway=anyway)
     ctx.exit(_drive(project, run, land=land, onto=onto, as_json=as_json))
 

@@ -16,6 +16,7 @@ from planforge.interfaces.cli.options import given_up_option
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
+from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.forges import ForgeView, Implementation
@@ -63,8 +64,10 @@ def forge() -> None:
     that you can edit; approve it when it says what you mean. Exits with 6 if a person has to look at it, as
     when its rounds are used up.
 
-    PLAN goes on with a plan, named `plan-017`, `plan-17` or `17`: a draft or one in review is audited as it
-    is on disk, with your edits, and revised; one that is approved is carried out.
+    PLAN resumes a plan, named `plan-017`, `plan-17` or `17`: a draft or one in review is audited as it
+    is on disk, with your edits, and revised; one that is approved is carried out. Words that only point at
+    something ("this", "the plan") and names of other items (`fix-004`, `run-003`) start no draft; with
+    `--context`, `--issue` or `--from`, "this" is what you give.
 
     \b
     Examples:
@@ -104,7 +107,7 @@ def start(
     actor: str | None,
     as_json: bool,
 ) -> None:
-    """Make a plan of a request, or go on with one"""
+    """Make a plan of a request, or resume one"""
     from planforge.app import deciders, forges
     from planforge.interfaces.cli.work import drive
 
@@ -152,7 +155,7 @@ def _implemented(project: Project, run: str, person: str, *, as_json: bool) -> i
 
 def _without_next(text: str, made: Implementation) -> list[str]:
     lines = text.splitlines()
-    return [line for line in lines if not (made.refusal and line.startswith("next: "))]
+    return [line for line in lines if not (made.refusal and line.startswith(("next: ", "then: ")))]
 
 
 def _refused(made: Implementation) -> list[str]:
@@ -180,7 +183,7 @@ def _forges(found: list[ForgeView]) -> str:
             each.run,
             each.plan,
             each.status,
-            f"after {each.rounds} round{'' if each.rounds == 1 else 's'}",
+            f"after {counted(each.rounds, 'round')}",
             f"the {each.doing} is at work" if each.doing else each.reason,
             each.title,
         )
@@ -197,7 +200,7 @@ def _forges(found: list[ForgeView]) -> str:
 def cancel(plan_id: str | None, reason: str, actor: str | None, as_json: bool) -> None:
     """End the forge of PLAN at once and cancel the plan
 
-    Also if it runs in another terminal: whoever is at work for it is stopped, and the command there exits
+    Also if it runs in another terminal: its agents are stopped, and the command there exits
     with 130. Without PLAN it is the one forge there is. What was written of the plan stays on disk.
     To end a forge and keep a plan that was in review before, use `planforge cancel RUN`.
 
@@ -206,13 +209,15 @@ def cancel(plan_id: str | None, reason: str, actor: str | None, as_json: bool) -
       planforge forge cancel
       planforge forge cancel 17 --reason "we do it by hand"
     """
-    from planforge.app import deciders, forges
+    from planforge.app import deciders, forges, plans
 
     project = here()
     who = deciders.person_or_script(project, actor)
     ended, plan = forges.cancel(project, plan_id, actor=who, reason=reason)
     document = {"run": ended.run, "plan": plan.plan, "status": plan.status, "reason": ended.reason}
     show(document, f"{plan.plan} is {plan.status}\n{ended.run}: {ended.reason}", as_json=as_json)
+    if note := plans.mark_as_recorded(project, plan.plan):
+        talk(f"! {note}")
 
 
 @forge.command(name="help", hidden=True)

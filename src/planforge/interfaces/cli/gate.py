@@ -24,7 +24,7 @@ SEEN = "The tree that you looked at, as `gate show` says; refused if it is anoth
 
 @click.group()
 def gate() -> None:
-    """Look at changes that need a person, and decide
+    """Review changes that need a person's decision
 
     A change of protected paths, such as a CI file or a new dependency, waits at a gate before it lands. A yes
     is for exactly the tree that is shown, and for one run.

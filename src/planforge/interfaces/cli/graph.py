@@ -129,7 +129,7 @@ def _about(option: str, name: str) -> GraphQuery:
 @click.option("--reason", default="", help="Why the risk is settled; it is kept on record.")
 @json_option
 def why(step: str, gate: str | None, risk: str | None, reason: str, as_json: bool) -> None:
-    """Say why a step has not started
+    """Explain why a step has not started
 
     Each line is one thing that it waits for: another step, a risk, a gate, a lease, a budget; and the
     command that leads on. `1/phase-2` is the step in the newest revision of the plan.

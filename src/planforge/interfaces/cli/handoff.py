@@ -9,6 +9,7 @@ import click
 from planforge.interfaces.cli import views
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
+from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.kernel.graph.queries import GraphQuery
@@ -35,11 +36,11 @@ def list_(as_json: bool) -> None:
         (
             row.handoff,
             f"{row.holder} → {row.successor}",
-            f"{'about ' if row.estimated else ''}{row.used} tokens",
+            f"{'about ' if row.estimated else ''}{counted(row.used, 'token')}",
         )
         for row in rows
     ]
-    show(rows, lambda: table(shown) or "nobody has handed over", as_json=as_json)
+    show(rows, lambda: table(shown) or "no handoffs", as_json=as_json)
 
 
 @handoff.command("show")

@@ -80,12 +80,17 @@ def preview(project: Project, plans: tuple[str, ...], onto: str | None, as_json:
 
 def begun(project: Project, plans: tuple[str, ...], onto: str | None, as_json: bool) -> int:
     """Land these plans, or all that may land, and show how that went; the exit code."""
-    from planforge.app import landing
+    from planforge.app import landing, tasks
 
     run = landing.begin(project, plans, onto)
-    ahead = run is None and landing.is_ahead(project, onto)
-    more = "; what has landed is not in the checkout yet\nnext: planforge land --update-checkout"
-    return _drive(project, run, f"nothing to land{more if ahead else ''}", as_json)
+    nothing = "nothing to land"
+    if run is None and landing.is_ahead(project, onto):
+        nothing += "; what has landed is not in the checkout yet\nnext: planforge land --update-checkout"
+    if run is None and (
+        merges := [way for row in tasks.rows(project) if (way := tasks.to_merge(project, row))]
+    ):
+        nothing += "".join(f"\ntask of a pipeline: {merge}" for merge in merges)
+    return _drive(project, run, nothing, as_json)
 
 
 def _drive(project: Project, run: str | None, nothing: str, as_json: bool) -> int:

@@ -10,6 +10,7 @@ import click
 from planforge.interfaces.cli import views
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.ledgers import Rebuilt
@@ -23,10 +24,10 @@ PATIENCE = 2.0
 @json_option
 @click.pass_context
 def rebuild(ctx: click.Context, check: bool, as_json: bool) -> None:
-    """Fold the tables anew from the events
+    """Rebuild the projections from the events
 
     The tables hold what can be told from the events, for quick answers. A row that differs was changed by
-    hand or by a mistake: it is named, and then the tables are made anew, all at once or not at all. No
+    hand or by a mistake: it is named, and then the tables are rebuilt, all at once or not at all. No
     event is ever changed.
 
     \b
@@ -49,18 +50,20 @@ class _Progress:
     def __call__(self, folded: int, head: int) -> None:
         if time.monotonic() - self._said >= PATIENCE:
             self._said = time.monotonic()
-            talk(f"{folded} of {head} events folded")
+            talk(f"{folded} of {counted(head, 'event')} folded")
 
 
 def _rebuilt(found: Rebuilt) -> str:
     lines = [f"differs: {difference}" for difference in found.differences]
     if found.differing > len(found.differences):
         lines.append(f"and {found.differing - len(found.differences)} more")
-    what = f"{found.events} events, {found.tables} tables, {found.rows} rows"
+    what = ", ".join(
+        (counted(found.events, "event"), counted(found.tables, "table"), counted(found.rows, "row"))
+    )
     if not found.differing:
         lines.append(f"nothing differs: {what}")
     elif found.changed:
-        lines.append(f"folded anew: {what}")
+        lines.append(f"rebuilt: {what}")
     return "\n".join(lines)
 
 

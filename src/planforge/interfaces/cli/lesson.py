@@ -18,7 +18,7 @@ AS = "Who decides; otherwise it is you, as git knows you."
 TAGS = (
     "A word, a path or a glob that it is about; may be given more than once. `always` has every agent told."
 )
-UPDATE = "Say this lesson anew instead of adding one."
+UPDATE = "Replace this lesson instead of adding one."
 DISTINCT = "It is another lesson, however alike it looks."
 
 actor_option = click.option("--as", "actor", metavar="NAME", help=AS)
@@ -33,7 +33,7 @@ distinct_option = click.option("--distinct", is_flag=True, help=DISTINCT)
 
 @click.group()
 def lesson() -> None:
-    """Keep what was learned, and look at it
+    """Add, list and review lessons
 
     Lessons are entries of a file in the repository, `docs/lessons.md` unless `lessons.file` names another.
     Edit it as you like, and commit it: agents are told the active lessons that matter to their work, as the
@@ -51,7 +51,7 @@ def lesson() -> None:
 @click.option("--tag", default="", metavar="TAG", help="Only those with this tag.")
 @json_option
 def list_(status: str | None, tag: str, as_json: bool) -> None:
-    """List the lessons, and the plans whose lessons nobody has decided about
+    """List the lessons, and the plans whose lessons are undecided
 
     \b
     Examples:

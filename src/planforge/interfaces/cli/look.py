@@ -11,6 +11,7 @@ import click
 from planforge.interfaces.cli import views
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
+from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.doctor import Diagnosis
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 @click.command()
 @json_option
 def status(as_json: bool) -> None:
-    """Show what there is, what waits for you, and what to type next
+    """Show plans, runs, what waits for you, and what to type next
 
     \b
     Example:
@@ -90,7 +91,7 @@ def _print(texts: Iterator[str]) -> None:
 @json_option
 @click.pass_context
 def verify(ctx: click.Context, as_json: bool) -> None:
-    """Check that the ledger is what was written
+    """Check the integrity of the ledger
 
     Follows the hash chain over all events, checks every object they refer to, and compares the tables with
     what follows from the events. Exits with 1 and names the event or the row if something was changed.
@@ -104,7 +105,7 @@ def verify(ctx: click.Context, as_json: bool) -> None:
 
 def _verification(found: Verification) -> str:
     if found.intact:
-        return f"intact: {found.events} events, {found.objects} objects"
+        return f"intact: {counted(found.events, 'event')}, {counted(found.objects, 'object')}"
     lines = []
     for fault in found.faults:
         name = f"event {fault.seq} ({fault.kind} of {fault.stream}): " if fault.kind else ""
@@ -120,7 +121,7 @@ def doctor(ctx: click.Context, fix: bool, as_json: bool) -> None:
     """Check this machine and this repository
 
     Each line has what was found and, where something is wrong, the command that mends it. Exits with 1 if
-    something fails; a warning is no failure.
+    something fails; a warning is no failure. What cannot be told, such as some logins, is unknown.
 
     With --fix it writes `.planforge/.gitignore` if that is missing, removes locks of git's whose makers
     are provably dead, ends processes that a Planforge which died has left, and removes worktrees of runs
@@ -140,7 +141,7 @@ def doctor(ctx: click.Context, fix: bool, as_json: bool) -> None:
 
 
 def _diagnosis(found: Diagnosis) -> str:
-    marks = {"ok": "✓ ok", "warn": "⚠ warn", "fail": "✗ fail"}
+    marks = {"ok": "✓ ok", "warn": "⚠ warn", "fail": "✗ fail", "unknown": "? unknown"}
     rows = [
         (marks[item.status], item.id, item.evidence, f"fix: {item.fix}" if item.fix else "")
         for item in found.findings

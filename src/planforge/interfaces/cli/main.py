@@ -8,12 +8,13 @@ click. Every failure is one line, a hint, and an exit code.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 
 from planforge import __version__
-from planforge.errors import PlanforgeError, StaleView
+from planforge.errors import Interrupted, InvalidInput, NotFound, PlanforgeError, StaleView
 
 QUICK: dict[str, dict[str, tuple[str, Callable[[str], object] | None]]] = {
     "status": {"--json": ("as_json", None)},
@@ -46,19 +47,104 @@ DEFAULTS: dict[str, dict[str, object]] = {
 }
 """An option whose default is a tuple may be given more than once."""
 
+WRITTEN_OUT = "backslashreplace"
+"""How a character is printed that the terminal, or UTF-8, does not have."""
+
 
 def run() -> None:
     """The entry point: turn every failure into a line, a hint and an exit code."""
+    _open_streams()
+    _settle_home()
     try:
-        code = _dispatch(sys.argv[1:])
+        words = sys.argv[1:]
+        _require_text(words)
+        code = _dispatch(words)
     except PlanforgeError as error:
         code = fail(error, error.exit_code)
+    except KeyboardInterrupt:
+        code = fail(Interrupted("stopped"), Interrupted.exit_code)
     except BrokenPipeError:  # whoever read our output has seen enough
-        from planforge.interfaces.cli.printing import hush
-
-        hush(sys.stdout)
+        _hush_output()
         code = 0
+    except OSError as error:
+        refused = _unprinted() or _refused(error)
+        code = fail(refused, refused.exit_code)
+    if (lost := _unprinted()) is not None:
+        code = fail(lost, code or lost.exit_code)
     sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Have standard streams that can be used: a closed one is empty, and any text can be printed."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        # No file that is opened later may get the number of a standard stream: others would write into it.
+        while (number := os.open(os.devnull, os.O_RDWR)) < 3:
+            pass
+        os.close(number)
+        for name, descriptor, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+            if getattr(sys, name) is None:
+                setattr(sys, name, open(descriptor, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+    for stream, errors in (
+        (sys.stdin, "surrogateescape"),
+        (sys.stdout, WRITTEN_OUT),
+        (sys.stderr, WRITTEN_OUT),
+    ):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=errors)
+
+
+def _require_text(words: list[str]) -> None:
+    """Refuse an argument that is not UTF-8: nothing on record, no file and no agent could be given it."""
+    if all(map(str.isascii, words)):
+        return
+    from planforge.interfaces.cli.printing import is_text
+
+    for number, word in enumerate(words):
+        if is_text(word):
+            continue
+        named, _, value = word.rpartition("=") if word.startswith("-") else ("", "", word)
+        named = named or (words[number - 1] if number else "")
+        is_option = named.startswith("-") and named.strip("-")
+        shown = os.fsencode(value).decode("utf-8", WRITTEN_OUT)
+        raise InvalidInput(
+            f"{f'`{named}`' if is_option else f'argument {number + 1}'} is not UTF-8: `{shown}`",
+            "type it in UTF-8; rename a file whose name is in another encoding",
+        )
+
+
+def _refused(error: OSError) -> PlanforgeError:
+    """What the system refuses to do, in words."""
+    try:
+        os.getcwd()  # noqa: PTH109  (which is loaded)
+    except OSError:
+        return NotFound("the current directory is gone", "change to one that is there: `cd`")
+    what = f"`{os.fsdecode(error.filename)}` cannot be used" if error.filename else "the system refuses"
+    reason = error.strerror or str(error) or type(error).__name__
+    return PlanforgeError(f"{what}: {reason}", "see what is wrong here: `planforge doctor`")
+
+
+def _unprinted() -> PlanforgeError | None:
+    """What is wrong with standard output, if what was printed cannot be written to it."""
+    try:
+        _say(flush=True)
+    except BrokenPipeError:
+        _hush_output()
+    except PlanforgeError as error:
+        return error
+    return None
+
+
+def _hush_output() -> None:
+    from planforge.interfaces.cli.printing import hush
+
+    hush(sys.stdout)
+
+
+def _settle_home() -> None:
+    """See to it that there is a home: in a container there may be neither `HOME` nor an account."""
+    if not os.environ.get("HOME"):
+        known = os.path.expanduser("~")  # noqa: PTH111  (which says so instead of raising)
+        os.environ["HOME"] = known if known.startswith("/") else "/"
 
 
 def _dispatch(words: list[str]) -> int:
@@ -79,11 +165,22 @@ def _answer_quickly(command: str, arguments: dict[str, object]) -> None:
         _load_quickly()
         view: Callable[..., Iterator[str]] = getattr(import_module("planforge.interfaces.cli.views"), command)
         for text in view(**arguments):
-            print(text, flush=following)
-        sys.stdout.flush()
+            _say(text, flush=following)
+        _say(flush=True)
     except KeyboardInterrupt:
         if not following:  # which has no other end
             raise
+
+
+def _say(text: str = "", *, flush: bool) -> None:
+    try:
+        print(text, end="\n" if text else "", flush=flush)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        from planforge.interfaces.cli.printing import unprinted
+
+        raise unprinted(sys.stdout, error) from error
 
 
 def _load_quickly() -> None:
@@ -118,14 +215,20 @@ def plain_form(words: list[str]) -> dict[str, object] | None:
 
 def fail(error: PlanforgeError, code: int) -> int:
     """Say what went wrong and what to do about it."""
-    hint = f"\n\nhint: {error.hint}" if error.hint else ""
-    print(f"error: {error.message}{hint}", file=sys.stderr)
-    if "--json" in sys.argv:
-        from planforge.interfaces.cli.printing import as_document
+    from planforge.interfaces.cli.printing import as_document, hush, visible
 
+    hint = f"\n\nhint: {visible(error.hint)}" if error.hint else ""
+    try:
+        print(f"error: {visible(error.message)}{hint}", file=sys.stderr, flush=True)
+    except OSError:  # nobody listens, and the exit code says it too
+        hush(sys.stderr)
+    if "--json" in sys.argv:
         name = type(error).__name__
         said: dict[str, object] = {"code": code, "error": name, "message": error.message, "hint": error.hint}
         if isinstance(error, StaleView):
             said["current"] = error.current
-        print(as_document({"error": said}))
+        try:
+            print(as_document({"error": said}), flush=True)
+        except OSError:
+            _hush_output()
     return code

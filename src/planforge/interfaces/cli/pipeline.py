@@ -9,6 +9,7 @@ import click
 
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
+from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.pipelines import Checked
@@ -59,8 +60,8 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
     """Go through everything that could happen in a pipeline
 
     Tells a way to landing on which something has not approved exactly what lands, a stage that is never
-    reached, a loop without an end, a gate that waits for a verdict nobody gives, and names that do not exist.
-    Exits with 1 if there is any of that.
+    reached, a loop without an end, a gate that waits for a verdict that no stage gives, and unknown names.
+    Exits with 1 if it finds any.
 
     \b
     Examples:
@@ -92,15 +93,13 @@ def run(ctx: click.Context, name: str, request: str, as_json: bool) -> None:
       planforge pipeline run default "Add rate limiting to the webhook"
       planforge pipeline run bug-quick - < report.md
     """
-    import sys
-
     from planforge.app import tasks
+    from planforge.interfaces.cli import sources
     from planforge.interfaces.cli.views import here
     from planforge.interfaces.cli.work import drive
 
     project = here()
-    text = sys.stdin.read() if request == "-" else request
-    ctx.exit(drive(project, tasks.begin(project, name, text), as_json=as_json))
+    ctx.exit(drive(project, tasks.begin(project, name, sources.request(request)), as_json=as_json))
 
 
 def _root() -> Path:
@@ -125,7 +124,7 @@ def _shown(found: Pipeline) -> str:
         if stage.verdict:
             back = found.stages[found.back_to(index)].name
             lines.append(f"  verdict  {stage.verdict} of {' and '.join(stage.judges)}")
-            lines.append(f"  revision back to {back}, at most {stage.max_iterations} times")
+            lines.append(f"  revision back to {back}, at most {counted(stage.max_iterations, 'time')}")
     if found.requires:
         lines.append(f"\nLands only what {', '.join(found.requires)} approved.")
     return "\n".join(lines)

@@ -13,7 +13,8 @@ from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
-    from planforge.app.plans import PlanView
+    from planforge.app.plans import PlanRow, PlanView
+    from planforge.app.project import Project
 
 STATUSES = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING", "DONE", "CLOSED", "CANCELLED")
 CLOSED = "nothing more is to be done with it"
@@ -29,7 +30,7 @@ def plan() -> None:
 
 
 for command in (
-    *(plan_make.create, plan_make.import_, plan_make.tasks),
+    *(plan_make.create, plan_make.import_, plan_make.adopt, plan_make.tasks),
     *(plan_diff.diff, plan_file.audit, plan_file.decompose),
     *(plan_phases.phases, plan_phases.skip, plan_phases.skip_to),
     *(plan_runs.run, plan_runs.run_one, plan_runs.run_phase, plan_runs.retry),
@@ -59,12 +60,23 @@ def list_(status: str | None, as_json: bool) -> None:
     """
     from planforge.app import plans
 
-    found = plans.listed(here(), status or "")
-    rows = [
-        (row.plan, row.status, row.badge, row.title, row.task, row.path or "(no plan file)") for row in found
-    ]
+    project = here()
+    found, unknown = plans.listed(project, status or ""), len(plans.unknown(project))
+    rows = [(row.plan, row.status, row.badge, row.title, row.task, _file(project, row)) for row in found]
     none = f"no plan is {status}" if status else "no plans yet; try `planforge forge`"
+    if unknown and not rows:
+        none = "no plan is known here yet"
     show(found, table(rows) or none, as_json=as_json)
+    if unknown and not as_json:
+        files = "1 plan file is" if unknown == 1 else f"{unknown} plan files are"
+        talk(f"{files} not known here; take them in: `{plans.ADOPT}`")
+
+
+def _file(project: Project, row: PlanRow) -> str:
+    """Where a plan is, if anything of it was ever written."""
+    if not row.path:
+        return "(no plan file)"
+    return row.path if row.object or (project.root / row.path).exists() else "(no draft of it was finished)"
 
 
 @plan.command(name="show")
@@ -137,6 +149,12 @@ def approve(plan_id: str, actor: str | None, seen: str | None, as_json: bool) ->
     lines = [f"approved {plan.plan} at {approval.content[:12]} by {approval.actor}"]
     lines += [f"next: {command}" for command in phases.after_approval(project, plan, approval.content)]
     show(approval, "\n".join(lines), as_json=as_json)
+    _warn(plans.mark_as_recorded(project, plan.plan))
+
+
+def _warn(note: str) -> None:
+    if note:
+        talk(f"! {note}")
 
 
 @plan.command()
@@ -145,7 +163,7 @@ def approve(plan_id: str, actor: str | None, seen: str | None, as_json: bool) ->
 @reason_option
 @json_option
 def cancel(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
-    """Give a plan up: it is not carried out, and not landed, any more
+    """Cancel a plan: it no longer runs or lands
 
     For a plan that is not done. A run that is at it is ended at once, also one in another terminal; what its
     agents left is kept. What has landed on its branch stays there, and so does its file.
@@ -154,40 +172,86 @@ def cancel(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
     Example:
       planforge plan cancel 1 --reason "the request was withdrawn"
     """
-    from planforge.app import cancelling, deciders
+    from planforge.app import cancelling, deciders, plans
 
     project = here()
     who = deciders.person_or_script(project, actor)
     found = cancelling.give_up(project, plan_id, actor=who, reason=reason)
     show(found, f"{found.plan} is {found.status}", as_json=as_json)
+    _warn(plans.mark_as_recorded(project, found.plan))
 
 
 @plan.command()
 @click.argument("plan_id")
 @actor_option
-@click.option("--reason", default="", metavar="TEXT", help="Why; with --override it has to be said.")
+@click.option(
+    "--reason", default="", metavar="TEXT", help="Why; with --override or --unlanded it has to be said."
+)
 @click.option("--override", is_flag=True, help="Close it although no evidence says that it is done.")
+@click.option(
+    "--unlanded", is_flag=True, help="Close it although its work has not landed; it stays on its branch."
+)
 @json_option
-def close(plan_id: str, actor: str | None, reason: str, override: bool, as_json: bool) -> None:
+def close(
+    plan_id: str, actor: str | None, reason: str, override: bool, unlanded: bool, as_json: bool
+) -> None:
     """Close a plan: nothing more is to be done with it
 
-    For a plan that is done, with evidence of it; with --override also for one that is approved or stopped,
-    or whose phases were left out. One that has not landed does not land any more. Exits with 5 while a run
-    is at it.
+    For a plan that is done, with evidence of it, and has landed. With --override also for one that is
+    approved or stopped, or whose phases were left out; with --unlanded also for one that has not landed: its
+    branch stays. `planforge plan reopen` takes it back. Exits with 5 while a run is at it.
 
     \b
     Examples:
       planforge plan close 1 --reason "landed and released"
       planforge plan close 1 --override --reason "finished by hand in 4f2a9c1"
+      planforge plan close 1 --unlanded --reason "another way was chosen"
     """
-    from planforge.app import deciders, statuses
+    from planforge.app import deciders, plans, statuses
 
-    if override and not reason.strip():
-        raise click.UsageError("--override needs a reason: --reason TEXT")
+    if (override or unlanded) and not reason.strip():
+        raise click.UsageError("--override and --unlanded need a reason: --reason TEXT")
     project = here()
     who = deciders.person_or_script(project, actor)
-    branch = statuses.unlanded(project, plan_id)
-    found = statuses.move(project, plan_id, "close", actor=who, reason=reason or CLOSED, override=override)
+    branch = plans.row(project, plan_id).branch if statuses.unlanded(project, plan_id) else ""
+    found = statuses.move(
+        project,
+        plan_id,
+        "close",
+        actor=who,
+        reason=reason or CLOSED,
+        override=override,
+        without_landing=unlanded,
+    )
     show(found, f"{found.plan} is {found.status}", as_json=as_json)
+    _warn(plans.mark_as_recorded(project, found.plan))
     if branch:
-        talk(f"! its work has not landed and stays on `{branch}`; `git merge {branch}` brings it in by hand")
+        talk(f"! its work has not landed and stays on `{branch}`")
+        talk(f"to take it back: `planforge plan reopen {found.plan} --reason TEXT`")
+
+
+@plan.command()
+@click.argument("plan_id")
+@actor_option
+@reason_option
+@json_option
+def reopen(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
+    """Take back that a plan was closed or cancelled
+
+    One that is done, with evidence of it, is DONE again and can land; any other is in review, with all that
+    its phases have done, and wants an approval before it goes on.
+
+    \b
+    Example:
+      planforge plan reopen 1 --reason "it is wanted after all"
+    """
+    from planforge.app import deciders, phases, statuses
+
+    project = here()
+    who = deciders.person_or_script(project, actor)
+    found = statuses.reopen(project, plan_id, actor=who, reason=reason)
+    lines = [
+        f"{found.plan} is {found.status}",
+        *(f"next: {each}" for each in phases.following(project, found)),
+    ]
+    show(found, "\n".join(lines), as_json=as_json)

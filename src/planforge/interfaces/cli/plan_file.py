@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from planforge.errors import InvalidInput
-from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli import sources
+from planforge.interfaces.cli.printing import cut, listed, table, terminal
 from planforge.interfaces.cli.show import json_option, show
 
 if TYPE_CHECKING:
     from planforge.documents.phases import Phase
     from planforge.rules.findings import Finding
+
+PIPED = 100
+"""How many columns are printed where there is no terminal."""
+AFTER = 28
+"""How many of them at most say what a phase waits for."""
 
 file_argument = click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 
@@ -44,7 +49,7 @@ def audit(plan: Path, structural: bool, as_json: bool) -> int:
 
     known = looks_like_plan_id(str(plan)) and not plan.exists()
     if structural:
-        return _structural(_of_plan(str(plan)) if known else _text(plan), as_json=as_json)
+        return _structural(_of_plan(str(plan)) if known else sources.text(plan), as_json=as_json)
     if not known:
         raise InvalidInput(
             f"`{plan}` is not a plan's id, and only plans are audited by agents",
@@ -71,20 +76,16 @@ def _audited(name: str, *, as_json: bool) -> int:
 
 
 def _structural(text: str, *, as_json: bool) -> int:
-    from planforge.documents.plan import structural_findings
-    from planforge.rules.findings import Severity, worst
+    from planforge.documents.plan import structural_faults, structural_findings
+    from planforge.interfaces.cli.verdict import document
+    from planforge.rules.verdicts.judgement import Verdict, judged
 
-    findings = structural_findings(text)
-    severity = worst(findings)
-    loops = severity in (Severity.BLOCKING, Severity.MEDIUM)
-    document = {
-        "verdict": "revision" if loops else "approved",
-        "max_severity": severity.value if severity else "none",
-        "loops": loops,
-        "findings": findings,
-    }
-    show(document, lambda: _findings(findings), as_json=as_json)
-    return int(loops)
+    findings, faults = structural_findings(text), structural_faults(text)
+    verdict = Verdict.REVISION if faults else Verdict.APPROVED
+    reason = "; ".join(fault.title for fault in faults) or "its form is right"
+    found = judged(verdict, reason, findings)
+    show(document(found), lambda: _findings(findings), as_json=as_json)
+    return int(found.loops)
 
 
 @click.command()
@@ -102,8 +103,9 @@ def decompose(file: Path, parallel: bool | None, max_files: int, as_json: bool) 
     """Show the phases that a Markdown file would be split into
 
     The files come from `## Change Manifest` if there is one, else from list items, headings and bold lines of
-    `## Changes` that have a path in backticks. A file without any is read, implemented and audited. `-` reads
-    standard input.
+    `## Changes` that have a path in backticks. A name like `gradlew`, at the start of an item or in the
+    manifest, is a file if the repository has it. A plan without any file is read, implemented and audited.
+    `-` reads standard input. What does not fit on the screen is counted; `--json` has all of it.
 
     Phases are a chain unless the header says `**Parallel:** yes`; then each waits only for what its items
     declare, as in ``- `src/api.py` (after `src/model.py`)``.
@@ -113,9 +115,12 @@ def decompose(file: Path, parallel: bool | None, max_files: int, as_json: bool) 
       planforge plan decompose docs/design.md
       planforge plan decompose - --json < plan.md | jq '.[].files'
     """
+    from planforge.app import phase_views
     from planforge.documents.phases import decompose as decomposed
 
-    phases = decomposed(_text(file), max_files=max_files, parallel=parallel)
+    text = sources.text(file)
+    present = phase_views.present_in(Path.cwd(), text)
+    phases = decomposed(text, max_files=max_files, parallel=parallel, present=present)
     found = [
         {
             "id": phase.id,
@@ -126,25 +131,27 @@ def decompose(file: Path, parallel: bool | None, max_files: int, as_json: bool) 
         }
         for phase in phases
     ]
-    show(found, lambda: table(list(map(_row, phases))), as_json=as_json)
+    show(found, lambda: page(phases, *terminal()), as_json=as_json)
 
 
-def _row(phase: Phase) -> tuple[str, str, str, str]:
-    after = f"after {', '.join(phase.depends_on)}" if phase.depends_on else ""
-    return phase.id, phase.kind.value, ", ".join(phase.files) or "-", after
+def page(phases: tuple[Phase, ...], columns: int, lines: int) -> str:
+    """One line a phase, no wider than the terminal; on one, no longer, either. The audit is always there."""
+    rows = [_row(phase, (columns or PIPED) - len(phases[-1].id) - len("implement") - 4) for phase in phases]
+    room = lines - 3 if columns else len(rows)
+    shown = rows if len(rows) <= room else [*rows[: room - 1], rows[-1]]
+    text = "\n".join(cut(line, columns or PIPED) for line in table(shown).split("\n"))
+    if left := len(rows) - len(shown):
+        text += f"\n… {left:,} more phases before the last; `--json` has them"
+    return text
+
+
+def _row(phase: Phase, room: int) -> tuple[str, str, str, str]:
+    waits = min(AFTER, room // 2)
+    after = f"after {listed(phase.depends_on, waits - 6)}" if phase.depends_on else ""
+    return phase.id, phase.kind.value, listed(phase.files, room - waits - 2) or "-", after
 
 
 def _findings(findings: tuple[Finding, ...]) -> str:
     if not findings:
         return "nothing has to change"
     return table([(each.severity.value, each.location, each.title) for each in findings])
-
-
-def _text(file: Path) -> str:
-    try:
-        content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        return content.decode()
-    except OSError as error:
-        raise InvalidInput(f"`{file}` cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"`{file}` is not UTF-8") from error

@@ -1,4 +1,4 @@
-"""`planforge plan create`, `plan import` and `plan tasks`, and what is given along with a request."""
+"""`planforge plan create`, `import`, `adopt` and `tasks`, and what is given along with a request."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from planforge.errors import InvalidInput
+from planforge.interfaces.cli import sources
+from planforge.interfaces.cli.options import actor_option
 from planforge.interfaces.cli.printing import table
-from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
+    from planforge.app.adopting import Adopted
     from planforge.app.creating import Created
     from planforge.app.project import Project
     from planforge.documents.imports import Imported
@@ -67,7 +70,7 @@ def asked(
     found = source(project, source_) if source_ else given(project, context, issue)
     if request is None and found is None:
         raise InvalidInput('say what you want: `planforge forge "..."`')
-    text = sys.stdin.read() if request == "-" else request
+    text = sources.request(request) if request is not None else None
     return (text if text is not None else found.title if found else ""), found
 
 
@@ -107,7 +110,7 @@ def create(
 @new_option
 @json_option
 def import_(source_: str, task: str, new: bool, as_json: bool) -> None:
-    """Make a plan of what somebody wrote elsewhere
+    """Import a plan from spec-kit, a GitHub issue or Markdown
 
     SOURCE is a directory of spec-kit (`specs/001-name`), an issue on GitHub, which is asked for through `gh`,
     a Markdown file, or `-` for standard input. Sections are known by their usual names; all the rest is
@@ -125,6 +128,48 @@ def import_(source_: str, task: str, new: bool, as_json: bool) -> None:
     project = here()
     made = creating.adopt(project, source(project, source_), task=task, new=new)
     show(made, lambda: _made(made), as_json=as_json)
+
+
+@click.command()
+@click.argument("plan_ids", metavar="[PLAN]...", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="All plan files that are not known here.")
+@actor_option
+@json_option
+def adopt(plan_ids: tuple[str, ...], every: bool, actor: str | None, as_json: bool) -> int:
+    """Take in plan files that this ledger does not know, such as those of a clone
+
+    Each keeps its number and its file. What is done, closed or cancelled by its file is closed or cancelled
+    here; every other plan is a draft and wants an approval, whatever its file says. Phases are made anew,
+    all of them to be done. A file that is no plan is named, and the others are taken in; then it exits
+    with 2.
+
+    \b
+    Examples:
+      planforge plan adopt --all
+      planforge plan adopt 7 12
+    """
+    from planforge.app import adopting, deciders
+
+    if every == bool(plan_ids):
+        raise click.UsageError("name the plans, or take in all of them with --all")
+    project = here()
+    who = deciders.person_or_script(project, actor)
+    found = adopting.adopt(project, plan_ids, actor=who)
+    show(found, lambda: _adopted(found), as_json=as_json)
+    for each in found.refused:
+        talk(f"! {each.path}: {each.reason}")
+    return 2 if found.refused else 0
+
+
+def _adopted(found: Adopted) -> str:
+    if not found.taken:
+        return "nothing was taken in" if found.refused else "every plan file is known here already"
+    rows = []
+    for each in found.taken:
+        said = f"(its file said {each.said})" if each.said != each.status else ""
+        rows.append((each.plan, each.status, said, each.title, each.path))
+    drafts = [each.plan for each in found.taken if each.status == "DRAFT"]
+    return "\n".join([table(rows), *(f"next: planforge plan show {plan}" for plan in drafts[:1])])
 
 
 def _made(made: Created) -> str:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.interfaces.cli.options import actor_option, reason_option
-from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.printing import listed, table
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
 from planforge.interfaces.cli.words import first_line
+from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.phases import PhasesView
@@ -20,14 +21,14 @@ SIDE_BY_SIDE = "Cut the plan so that phases with different files can run at the 
 
 @click.command()
 @click.argument("plan_id")
-@click.option("--regenerate", is_flag=True, help="Make them anew from the plan as it is now.")
+@click.option("--regenerate", is_flag=True, help="Regenerate them from the current plan.")
 @click.option("--keep-done", is_flag=True, help="With --regenerate: keep what is done and says the same.")
 @click.option("--parallel/--chain", default=None, help=SIDE_BY_SIDE)
 @json_option
 def phases(plan_id: str, regenerate: bool, keep_done: bool, parallel: bool | None, as_json: bool) -> None:
-    """Show the phases of a plan, or make them anew
+    """Show the phases of a plan, or regenerate them
 
-    A plan that is edited after its phases were made does not run until they are made anew. Without
+    A plan that is edited after its phases were made does not run until they are regenerated. Without
     --keep-done every phase is to be done again; what has landed stays on the plan's branch either way.
 
     \b
@@ -54,7 +55,9 @@ def phases(plan_id: str, regenerate: bool, keep_done: bool, parallel: bool | Non
 def text_of(view: PhasesView) -> str:
     """The phases in lines, and what to type next."""
     order = "side by side" if view.parallel else "one after the other"
-    head = f"{view.plan}  {view.badge}  {len(view.phases)} phases, {order}, from {view.content[:12]}"
+    head = (
+        f"{view.plan}  {view.badge}  {counted(len(view.phases), 'phase')}, {order}, from {view.content[:12]}"
+    )
     rows = [
         (
             phase.id,
@@ -62,7 +65,7 @@ def text_of(view: PhasesView) -> str:
             phase.status,
             phase.commit[:12],
             phase.title,
-            f"after {', '.join(phase.depends_on)}" if phase.depends_on else "",
+            f"after {listed(phase.depends_on, 40)}" if phase.depends_on else "",
         )
         for phase in view.phases
     ]
@@ -73,7 +76,7 @@ def text_of(view: PhasesView) -> str:
 
 def _warn(view: PhasesView) -> None:
     if view.stale:
-        talk("! the plan has changed since these phases were made; nothing runs until they are made anew")
+        talk("! the plan has changed since these phases were made; nothing runs until they are regenerated")
     for difference in view.edited:
         talk(f"! {view.path}: {difference}")
 
@@ -85,7 +88,7 @@ def _warn(view: PhasesView) -> None:
 @reason_option
 @json_option
 def skip(plan_id: str, phase: str | None, actor: str | None, reason: str, as_json: bool) -> None:
-    """Leave a phase out, so that those after it can run
+    """Skip a phase, so that later phases can run
 
     Without PHASE it is the first that was interrupted or failed. What it left is kept; nothing of it lands.
 
@@ -110,7 +113,7 @@ def skip(plan_id: str, phase: str | None, actor: str | None, reason: str, as_jso
 @reason_option
 @json_option
 def skip_to(plan_id: str, phase: str, actor: str | None, reason: str, as_json: bool) -> None:
-    """Leave out whatever stands before PHASE, so that it can run next
+    """Skip all phases before PHASE, so that it runs next
 
     \b
     Example:

@@ -17,7 +17,7 @@ PARALLEL = "Run phases that touch different files at the same time, instead of o
 @json_option
 @click.pass_context
 def run(ctx: click.Context, plan_id: str, parallel: bool, jobs: int | None, as_json: bool) -> None:
-    """Carry out what is left of an approved plan
+    """Run the remaining phases of an approved plan
 
     Each phase works in a worktree of its own and lands on the branch `planforge/<plan>` when Planforge's
     own run of the tests passes on its exact tree. Your checkout is not touched. What was interrupted is taken
@@ -41,7 +41,7 @@ def run(ctx: click.Context, plan_id: str, parallel: bool, jobs: int | None, as_j
 @json_option
 @click.pass_context
 def run_one(ctx: click.Context, plan_id: str, as_json: bool) -> None:
-    """Carry out the next phase of a plan, and no other
+    """Run only the next phase of a plan
 
     \b
     Example:
@@ -60,7 +60,7 @@ def run_one(ctx: click.Context, plan_id: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def run_phase(ctx: click.Context, plan_id: str, phase: str, as_json: bool) -> None:
-    """Carry out PHASE, if all that it depends on is done or was left out
+    """Run PHASE, if all phases that it depends on are done or skipped
 
     \b
     Examples:
@@ -80,9 +80,9 @@ def run_phase(ctx: click.Context, plan_id: str, phase: str, as_json: bool) -> No
 @json_option
 @click.pass_context
 def retry(ctx: click.Context, plan_id: str, phase: str | None, as_json: bool) -> None:
-    """Try a phase again that failed, the first if none is named
+    """Retry a failed phase, by default the first
 
-    It begins anew from the plan's branch as it is now. What the failed attempts left is kept under
+    It starts from the plan's branch as it is now. What the failed attempts left is kept under
     `refs/planforge/archive/`; files that were changed on the branch since are kept as they are, and named.
 
     \b

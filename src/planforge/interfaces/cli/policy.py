@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from planforge.interfaces.cli import sources
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def policy() -> None:
-    """Look at the policies of loops, and try them on a trajectory"""
+    """List loop policies, and simulate one"""
 
 
 @policy.command("list")
@@ -39,7 +39,9 @@ def list_(as_json: bool) -> None:
     for name, known in POLICIES.items():
         settings = {field.name: field.default for field in msgspec.structs.fields(known.settings)}
         rows.append({"policy": name, "about": known.about, "settings": settings})
-        shown.append((name, known.about, " ".join(f"{key}={value}" for key, value in settings.items())))
+        shown.append(
+            (name, known.about, " ".join(f"{key}={str(value).lower()}" for key, value in settings.items()))
+        )
     show(rows, lambda: table(shown), as_json=as_json)
 
 
@@ -71,7 +73,7 @@ def simulate(
     from planforge.rules.loops import simulation
     from planforge.rules.loops.policies import named
 
-    seen = simulation.simulate(named(name, _settings(pairs)), simulation.trajectory(_read(trajectory)))
+    seen = simulation.simulate(named(name, _settings(pairs)), simulation.trajectory(sources.text(trajectory)))
     if svg is not None:
         _draw(seen, svg)
     show(seen, lambda: _told(seen, plot=plot), as_json=as_json)
@@ -87,17 +89,6 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
             raise InvalidInput(f"`--set {pair}` is not NAME=VALUE")
         values[key.strip()] = value.strip()
     return values
-
-
-def _read(path: Path) -> str:
-    from planforge.errors import InvalidInput, NotFound
-
-    try:
-        return sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise NotFound(f"cannot read `{path}`: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"`{path}` is not UTF-8") from error
 
 
 def _told(seen: Simulation, *, plot: bool) -> str:

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Sequence
 from typing import TextIO
+
+from planforge.errors import PlanforgeError
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+LINES, COLUMNS = 24, 80
+
+LEAST_ROOM = 20
+"""A last column with less room than this is not folded in its place but put below."""
 
 LONGEST = 2000
 """So many characters of one line are shown; that there are more is said."""
@@ -15,6 +26,20 @@ def hush(stream: TextIO) -> None:
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, stream.fileno())
     os.close(nothing)
+
+
+def unprinted(stream: TextIO, error: OSError) -> PlanforgeError:
+    """What to say if standard output takes nothing more, as on a full disk; it is not tried again."""
+    hush(stream)
+    return PlanforgeError(
+        f"standard output cannot be written: {error.strerror}",
+        "the command was carried out, only its answer is missing: see `planforge status`",
+    )
+
+
+def is_text(word: str) -> bool:
+    """Whether it is UTF-8: what was not has surrogates in the place of bytes."""
+    return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 def is_read(stream: TextIO) -> bool:
@@ -30,16 +55,124 @@ def as_document(value: object) -> str:
     """A structure as one indented JSON document."""
     import msgspec
 
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    try:
+        encoded = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a name of a file may be in any encoding; a document is in UTF-8
+        encoded = msgspec.json.encode(_in_unicode(msgspec.to_builtins(value)))
+    return msgspec.json.format(encoded, indent=2).decode()
 
 
-def table(rows: Sequence[tuple[str, ...]], indent: str = "") -> str:
-    """Columns that line up."""
+def _in_unicode(value: object) -> object:
+    """The same with everything written out that is not UTF-8."""
+    if isinstance(value, str):
+        return os.fsencode(value).decode("utf-8", "backslashreplace")
+    if isinstance(value, dict):
+        return {_in_unicode(key): _in_unicode(each) for key, each in value.items()}
+    return list(map(_in_unicode, value)) if isinstance(value, list | tuple) else value
+
+
+def terminal() -> tuple[int, int]:
+    """How large the terminal is; what is piped is not cut to a width."""
+    try:
+        if sys.stdout.isatty():
+            size = os.get_terminal_size(sys.stdout.fileno())
+            return size.columns or COLUMNS, max(size.lines or LINES, LINES)
+    except (OSError, ValueError):
+        pass
+    return 0, LINES
+
+
+def table(rows: Sequence[tuple[str, ...]], indent: str = "", room: int | None = None) -> str:
+    """Columns that line up. What does not fit into `room`, or the terminal, goes on in the line below."""
     if not rows:
         return ""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(indent + line.rstrip() for line in lines)
+    widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]))]
+    start = len(indent) + sum(widths[:-1]) + 2 * (len(widths) - 1)
+    room = terminal()[0] if room is None else room
+    lines: list[str] = []
+    for row in rows:
+        cells = list(map(padded, row, widths))
+        line = (indent + "  ".join(cells)).rstrip()
+        if not room or width(line) <= room:
+            lines.append(line)
+        elif room - start >= LEAST_ROOM:
+            first, *more = _wrapped(row[-1], room - start)
+            lines.append((indent + "  ".join([*cells[:-1], first])).rstrip())
+            lines += [" " * start + line for line in more]
+        else:
+            lines += _folded(cells, indent, room)
+    return "\n".join(lines)
+
+
+def _folded(cells: Sequence[str], indent: str, room: int) -> list[str]:
+    """A row whose last column has no room: the cells that do not fit stand below, indented."""
+    lines = [indent + cells[0]]
+    for cell in cells[1:]:
+        longer = f"{lines[-1]}  {cell}"
+        if width(longer.rstrip()) <= room:
+            lines[-1] = longer
+        else:
+            lines += [f"{indent}    {line}" for line in _wrapped(cell.rstrip(), room - len(indent) - 4)]
+    return [line.rstrip() for line in lines]
+
+
+def width(text: str) -> int:
+    """How many columns a text takes on a terminal: two for wide characters, none for accents and colours."""
+    if text.isascii() and "\x1b" not in text:
+        return len(text)
+    import unicodedata
+
+    letters = COLOUR.sub("", text)
+    return sum(
+        0 if unicodedata.category(letter) in ("Mn", "Me", "Cf") else 1 + _is_wide(letter)
+        for letter in letters
+    )
+
+
+def cut(text: str, room: int) -> str:
+    """A text that takes `room` columns at most; `…` stands for the rest."""
+    if width(text) <= room:
+        return text
+    text = text[:room]
+    while text and width(text) >= room:
+        text = text[:-1]
+    return f"{text.rstrip()}…" if room else ""
+
+
+def _is_wide(letter: str) -> bool:
+    import unicodedata
+
+    return unicodedata.east_asian_width(letter) in "WF"
+
+
+def padded(cell: str, columns: int) -> str:
+    """A cell that takes so many columns."""
+    return cell + " " * (columns - width(cell))
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    """The words of a text in lines of `room` columns; a word that is longer stays whole."""
+    lines = [""]
+    for word in text.split(" ") if width(text) > room else [text]:
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1] and width(longer) > room:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
+def listed(names: Sequence[str], room: int) -> str:
+    """As many of the names as fit into so many columns, and how many are left out."""
+    shown = ", ".join(names)
+    if len(shown) <= room:
+        return shown
+    for count in range(min(len(names) - 1, room // 2), 0, -1):
+        shown = f"{', '.join(names[:count])} and {len(names) - count:,} more"
+        if len(shown) <= room:
+            return shown
+    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    return f"{names[0][: max(room - len(more) - 1, 1)]}…{more}"
 
 
 def visible(text: str) -> str:

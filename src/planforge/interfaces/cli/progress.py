@@ -69,6 +69,7 @@ SIGNALS = {"completed": "✓", "approved": "✓", "revision": "↻", "escalated"
 """How a stage of a pipeline ends."""
 
 ACTIVITY = {
+    "Survey": "Planforge looks for the files that matter",
     "RunAgent": "the {about} is at work",
     "Inspect": "Planforge looks at the change",
     "PassGate": "a person has to look at it",

@@ -11,6 +11,7 @@ import click
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
+from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.proof_checks import Checked
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_context
 def replay(ctx: click.Context, run: str, as_json: bool) -> None:
-    """Decide RUN again from what was recorded, and compare
+    """Replay RUN from its recording and compare
 
-    Nobody performs anything and nothing is written. Every effect, fact and score, and the end, must be the
+    No effect is performed and nothing is written. Every effect, fact and score, and the end, must be the
     recorded one; the first difference is shown with both sides, and the exit code is 1. A run that is not
     finished is compared up to where its recording ends.
     """
@@ -96,7 +97,7 @@ def _sides(recorded: object, asked: object) -> Iterator[str]:
 @click.option("--no-files", is_flag=True, help="Leave the repository's commits and files out.")
 @json_option
 def prove(run: str, output: Path, force: bool, no_files: bool, as_json: bool) -> None:
-    """Write everything that shows how RUN came about into one file
+    """Write a proof of RUN into one file
 
     The events of the run, its plan, leases, budgets and handoffs as they are in the ledger, of other events
     between them only the hash; the objects they refer to; the commits, trees and files that were checked.
@@ -111,7 +112,8 @@ def prove(run: str, output: Path, force: bool, no_files: bool, as_json: bool) ->
 def _proved(made: Proved) -> str:
     others = f" and the hashes of {made.others} others" if made.others else ""
     return (
-        f"{made.file}: {made.events} events{others}, {made.objects} objects, {made.size} bytes\n"
+        f"{made.file}: {counted(made.events, 'event')}{others}, {counted(made.objects, 'object')}, "
+        f"{counted(made.size, 'byte')}\n"
         f"head: {made.head.seq} {made.head.hash}\n"
         f"next: planforge check-proof {made.file}"
     )
@@ -162,7 +164,7 @@ def _checked(found: Checked, reruns: list[Rerun]) -> Iterator[str]:
         yield f"✗ {name}{fault.problem}"
     if found.holds:
         others = f" and {found.others} others" if found.others else ""
-        whole = f"{found.events} events{others}, {found.objects} objects"
+        whole = f"{counted(found.events, 'event')}{others}, {counted(found.objects, 'object')}"
         yield f"✓ {found.about.run} is what was recorded: {whole}"
         assert found.replay is not None
         yield from _replay(found.replay)
@@ -180,10 +182,10 @@ def _checked(found: Checked, reruns: list[Rerun]) -> Iterator[str]:
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting to change.")
 @json_option
 def backtest(run: str, settings: tuple[str, ...], as_json: bool) -> None:
-    """Say how RUN would have gone under other settings, and what it would have cost
+    """Replay RUN with other settings, and compare the outcome and the cost
 
-    Decides the run again with recorded answers, up to its end or to the first question that nobody was asked
-    then. Settings are those of `planforge.toml`: `forge.cap` (or `loop.cap`), `run.attempts`, `run.jobs`,
+    Decides the run again with recorded answers, up to its end or to the first question without a recorded
+    answer. Settings are those of `planforge.toml`: `forge.cap` (or `loop.cap`), `run.attempts`, `run.jobs`,
     `run.escalate_after`, `run.max_files`, `run.handoffs`, and `run.parallel`.
 
     \b

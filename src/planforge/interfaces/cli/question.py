@@ -20,7 +20,7 @@ SEEN = "The hash of what you looked at, as `question show` says; refused if some
 
 @click.group()
 def question() -> None:
-    """Look at what runs ask, and answer
+    """List and answer the questions of runs
 
     A run that cannot decide by itself leaves a question and waits, for days if need be. Each answer comes
     with what it costs and leads to, where that is known. A question is answered once, by a person.
@@ -67,7 +67,7 @@ def show_(name: str, as_json: bool) -> None:
 @question.command()
 @click.argument("name", metavar="QUESTION")
 @click.argument("option", metavar="OPTION")
-@click.option("--reason", default="", metavar="TEXT", help="Why, or how; whoever goes on is told.")
+@click.option("--reason", default="", metavar="TEXT", help="Why, or how; the agent is told.")
 @click.option("--as", "actor", metavar="NAME", help=AS)
 @click.option("--seen", metavar="HASH", help=SEEN)
 @json_option

@@ -11,6 +11,7 @@ from planforge.errors import RefusedByGate
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
+from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,6 +96,8 @@ def recover(
     elif directory or branch:
         project = here()
         restored: list[Restored] = []
+        if branch:
+            recovery.require_branch(project, name, branch)
         if directory:
             restored.append(recovery.write_to(project, name, directory))
         if branch:
@@ -114,7 +117,7 @@ def recover(
 @click.option("--interrupted", is_flag=True, help="Also worktrees of runs that can be resumed.")
 @json_option
 def cleanup(yes: bool, older_than: int | None, archived: bool, interrupted: bool, as_json: bool) -> None:
-    """Say what nobody needs any more, or remove it
+    """List or remove what is no longer needed
 
     Without `--yes` nothing is removed. What can go: worktrees of runs that have ended, after they were
     archived; checkouts that a process which died has left; branches `planforge/work/…` whose commits are
@@ -151,7 +154,7 @@ def _worktrees(found: WorktreeList) -> str:
             item.name,
             f"at {item.base[:12]}" if item.base else "",
             {True: "changed", False: "clean", None: ""}[item.dirty],
-            f"{item.commits} commits" if item.commits else "",
+            counted(item.commits, "commit") if item.commits else "",
             _size(item.bytes),
             item.branch,
         )
@@ -167,7 +170,7 @@ def _recoverable(found: Recoverable) -> str:
             (
                 item.name,
                 _clock(item.at),
-                f"{_count(len(item.files), 'file')}, {_count(item.changed_lines, 'line')}",
+                f"{counted(len(item.files), 'file')}, {counted(item.changed_lines, 'line')}",
                 "landed" if item.landed else "",
                 item.why,
             )
@@ -176,7 +179,7 @@ def _recoverable(found: Recoverable) -> str:
         parts.append(table(rows))
     if found.quarantined:
         outside = [
-            (item.name, _clock(item.at), _count(len(item.files), "file"), item.why)
+            (item.name, _clock(item.at), counted(len(item.files), "file"), item.why)
             for item in found.quarantined
         ]
         parts.append("Outside git\n" + table(outside, "  "))
@@ -209,10 +212,6 @@ def _cleaned(done: Cleanup) -> str:
 
 def _line(item: Item) -> tuple[str, ...]:
     return (item.kind.value, item.name, _size(item.bytes) if item.bytes else "", item.reason)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _clock(at: str) -> str:

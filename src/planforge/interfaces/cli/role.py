@@ -33,7 +33,11 @@ def _root() -> Path:
 @role.command("list")
 @json_option
 def list_(as_json: bool) -> None:
-    """List all roles, who plays each here, and with which model"""
+    """List all roles, who plays each here, and with which model
+
+    It is who would be asked now: by `agents.roles`, `agents.default`, `agents.cross_vendor_auditor`, and what
+    is installed. `planforge role show ROLE` says why.
+    """
     from planforge.app import roles
 
     rows = roles.listed(_root())
@@ -75,9 +79,11 @@ def _page(found: RoleView) -> str:
         ("described in", row.source),
         ("access", row.access),
         ("tier", row.tier),
-        ("agent", row.agent or "nobody"),
+        ("agent", f"{row.agent or 'nobody'} ({row.because})"),
         ("model", f"{row.model or 'its own'} ({found.why})"),
+        ("tools", "yes" if row.tools else "no: it is shown the files that its task is about"),
         ("answers", row.output or "freely"),
+        ("goes on with", found.continues or "nobody"),
         ("architecture", "yes" if found.architecture else "no"),
         ("summaries", found.summaries),
         ("overlay", "yes" if found.overlay else "no"),

@@ -12,6 +12,7 @@ import click
 
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
+from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.scanning import Scanned
@@ -99,7 +100,7 @@ class _Line:
         if now - self.begun > QUIET_SECONDS and now - self.shown > PACE_SECONDS:
             self.shown = now
             self.visible = True
-            click.echo(f"\r\x1b[Kscanned {done} of {total} files", err=True, nl=False)
+            click.echo(f"\r\x1b[Kscanned {done} of {counted(total, 'file')}", err=True, nl=False)
 
 
 def _told(found: Scanned) -> str:
@@ -107,10 +108,14 @@ def _told(found: Scanned) -> str:
     waived = len(found.issues) - len(open_)
     parts = [table([_row(issue) for issue in open_])] if open_ else []
     said = ", ".join(f"{count} {reason}" for reason, count in found.left_out.items())
-    files = (
-        f"{found.files} file{'' if found.files == 1 else 's'} scanned{f', left out: {said}' if said else ''}"
+    files = f"{counted(found.files, 'file')} scanned{f', left out: {said}' if said else ''}"
+    counts = ", ".join(
+        (
+            counted(found.tests.tests, "test"),
+            counted(found.tests.assertions, "assertion"),
+            counted(found.tests.skips, "skip"),
+        )
     )
-    counts = f"{found.tests.tests} tests, {found.tests.assertions} assertions, {found.tests.skips} skips"
     verdict = f"{found.blocking} blocking, {len(open_) - found.blocking} other" + (
         f", {waived} waived" if waived else ""
     )

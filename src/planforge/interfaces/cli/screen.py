@@ -7,37 +7,34 @@ shows it. Nothing here loads click: it belongs to the quick read commands.
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING
 
-from planforge.interfaces.cli.printing import table, visible
+from planforge.interfaces.cli.printing import cut, table, terminal, visible, width
+from planforge.kernel.wording import CANCELLED, MILLION, counted, money
 
 if TYPE_CHECKING:
     from planforge.app.overview import Cost, Overview, PlanStatus, Running
     from planforge.app.plans import StepRow
     from planforge.app.runs import RunRow
 
-LINES, COLUMNS = 24, 80
 MOST = {"running": 5, "waits": 6, "plans": 7, "tasks": 4, "runs": 3, "next": 3}
 """How many lines a section has at the most."""
 LEAST = {"runs": 0, "tasks": 1, "plans": 2, "next": 1, "running": 1, "waits": 3}
 """How many lines it keeps where there is no room for all; what comes first makes room first."""
-MILLION = 1_000_000
 
 
 def page(found: Overview, size: tuple[int, int] | None = None) -> str:
     """The whole screen, for a terminal of that many columns and lines; no columns is any width."""
-    columns, lines = size or _terminal()
+    columns, lines = size or terminal()
     room = lines - 1  # the prompt comes below
-    head = f"{visible(found.root)}  ({found.events} events)"
+    head = f"{visible(found.root)}  ({counted(found.events, 'event')})"
     shown = _fitting(found, columns, room - 1)
     used = 1 + sum(map(len, shown))
     airy = used + len(shown) <= room
     _add_steps(shown, found, room - used - (len(shown) if airy else 0))
     text = ("\n\n" if airy else "\n").join("\n".join(section) for section in ([head], *shown))
     if columns:
-        text = "\n".join(_cut(line, columns) for line in text.split("\n"))
+        text = "\n".join(cut(line, columns) for line in text.split("\n"))
     return text
 
 
@@ -60,36 +57,20 @@ def _sections(found: Overview, columns: int, most: dict[str, int]) -> list[list[
         _section("Waits for you", _waits(found, columns), most["waits"], everything),
         _section("Plans", _plans(found), most["plans"], "planforge plan list"),
         _section("Tasks", _tasks(found), most["tasks"], "planforge task list"),
-        _section("Runs", _ended(found), most["runs"], "planforge log", newest=True) if most["runs"] else [],
+        _runs(found, most["runs"]),
         [f"Cost  {cost(found.cost)}"] if found.runs else [],
         _section("Next", following, most["next"], everything),
     ]
 
 
-def _terminal() -> tuple[int, int]:
-    """How large the terminal is; what is piped is not cut to a width."""
-    try:
-        if sys.stdout.isatty():
-            size = os.get_terminal_size(sys.stdout.fileno())
-            return size.columns or COLUMNS, max(size.lines or LINES, LINES)
-    except (OSError, ValueError):
-        pass
-    return 0, LINES
-
-
 # Sections
 
 
-def _section(title: str, rows: list[str], most: int, command: str, *, newest: bool = False) -> list[str]:
-    return [title, *_folded(rows, most, command, newest=newest)] if rows else []
-
-
-def _folded(rows: list[str], most: int, command: str, *, newest: bool = False) -> list[str]:
-    """So many rows, and a line that says how many more there are."""
-    if len(rows) <= most:
-        return rows
-    kept = rows[-most:] if newest else rows[:most]
-    return [*kept, f"  and {len(rows) - most} more: {command}"]
+def _section(title: str, rows: list[str], most: int, command: str, count: int = 0) -> list[str]:
+    """So many rows, and a line that says how many more there are, of `count` if these are only some."""
+    left = max(len(rows), count) - most
+    more = [f"  and {left} more: {command}"] if left > 0 else []
+    return [title, *rows[:most], *more] if rows else []
 
 
 def _running(found: Overview) -> list[str]:
@@ -105,6 +86,7 @@ def _running(found: Overview) -> list[str]:
             for run in found.running
         ],
         "  ",
+        0,
     ).splitlines()
 
 
@@ -118,10 +100,10 @@ def _waits(found: Overview, columns: int) -> list[str]:
         (age(found.now, each.since), each.name, visible(each.about), each.command) for each in found.waiting
     ]
     if columns and rows:
-        others = sum(max(len(row[at]) for row in rows) for at in (0, 1, 3))
+        others = sum(max(width(row[at]) for row in rows) for at in (0, 1, 3))
         left = max(columns - others - 8, 8)
-        rows = [(old, name, _cut(about, left), command) for old, name, about, command in rows]
-    return table(rows, "  ").splitlines()
+        rows = [(old, name, cut(about, left), command) for old, name, about, command in rows]
+    return table(rows, "  ", 0).splitlines()
 
 
 def _plans(found: Overview) -> list[str]:
@@ -131,13 +113,13 @@ def _plans(found: Overview) -> list[str]:
     ordered += [item for item in reversed(found.plans) if item.plan.status in over]
     badges = any(item.badge for item in ordered)
     rows = [_plan(item, badges=badges) for item in ordered]
-    return table(rows, "  ").splitlines()
+    return table(rows, "  ", 0).splitlines()
 
 
 def _plan(item: PlanStatus, *, badges: bool) -> tuple[str, ...]:
     plan = item.plan
     badge = (item.badge,) if badges else ()
-    title = visible(plan.title if len(plan.title) <= 32 else plan.title[:31].rstrip() + "…")
+    title = cut(visible(plan.title), 32)
     done = sum(step.status in ("done", "skipped") for step in item.steps)
     steps = f"{done}/{len(item.steps)}" if item.steps else ""
     return (plan.plan, plan.status, *badge, title, steps, cost(item.cost) if item.cost.tokens else "")
@@ -150,7 +132,7 @@ def _add_steps(sections: list[list[str]], found: Overview, room: int) -> None:
         return
     for item in found.plans:
         at = next((number for number, line in enumerate(place) if line.startswith(f"  {item.plan.plan} ")), 0)
-        lines = table([_step(step) for step in item.steps], "    ").splitlines()
+        lines = table([_step(step) for step in item.steps], "    ", 0).splitlines()
         if not at or not lines or item.plan.status in ("CLOSED", "CANCELLED"):
             continue
         if item.plan.branch:
@@ -162,7 +144,7 @@ def _add_steps(sections: list[list[str]], found: Overview, room: int) -> None:
 
 
 def _step(step: StepRow) -> tuple[str, ...]:
-    attempts = f"{step.attempts} attempt{'' if step.attempts == 1 else 's'}"
+    attempts = counted(step.attempts, "attempt")
     score = ""
     if step.kind == "implement":
         score = f"score {'unknown' if step.score is None else step.score}"
@@ -171,17 +153,21 @@ def _step(step: StepRow) -> tuple[str, ...]:
 
 def _tasks(found: Overview) -> list[str]:
     rows = [(task.task, task.status, task.pipeline, task.stage, visible(task.title)) for task in found.tasks]
-    return table(rows, "  ").splitlines()
+    return table(rows, "  ", 0).splitlines()
 
 
-def _ended(found: Overview) -> list[str]:
-    """The runs that are over; those that are not stand above."""
+def _runs(found: Overview, most: int) -> list[str]:
+    """The newest of the runs that are over; those that are not stand above."""
     rows = [_run(run) for run in found.runs if not run.unfinished]
-    return table(rows, "  ").splitlines()
+    shown = table(rows, "  ", 0).splitlines()[-most:] if most else []
+    return _section("Runs", shown, most, "planforge log", max(found.ended, len(rows)))
 
 
 def _run(run: RunRow) -> tuple[str, ...]:
-    return (run.run, run.flow, run.subject, run.status, visible(run.reason))
+    status, reason = run.status, run.reason
+    if reason.startswith(CANCELLED):
+        status, _, reason = reason.partition(" ")
+    return (run.run, run.flow, run.subject, status, visible(reason))
 
 
 # Words
@@ -192,9 +178,9 @@ def cost(found: Cost) -> str:
     if found.tokens is None and found.money is None:
         return "cost unknown" if found.unknown else "nothing yet"
     tokens = "tokens unknown" if found.tokens is None else f"{_many(found.tokens)} tokens"
-    money = "money unknown" if found.money is None else f"{found.money / MILLION:.2f}"
+    spent = "money unknown" if found.money is None else money(found.money)
     guessed = f", {found.unknown} guessed" if found.unknown else ""
-    return f"{tokens}, {money}{guessed}"
+    return f"{tokens}, {spent}{guessed}"
 
 
 def _many(number: int) -> str:
@@ -212,7 +198,3 @@ def age(now: str, since: str) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
     return f"{max(int(seconds), 0)} s"
-
-
-def _cut(line: str, columns: int) -> str:
-    return line if len(line) <= columns else line[: columns - 1] + "…"

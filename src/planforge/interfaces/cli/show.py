@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from planforge.interfaces.cli.printing import as_document, hush
+from planforge.interfaces.cli.printing import as_document, hush, unprinted, visible
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
 """Adds `--json` to a command."""
@@ -20,11 +20,13 @@ def show(value: object, text: str | Callable[[], str], *, as_json: bool) -> None
         click.echo(shown)
     except BrokenPipeError:
         hush(sys.stdout)
+    except OSError as error:
+        raise unprinted(sys.stdout, error) from error
 
 
 def talk(text: str) -> None:
-    """Say something on standard error, if anybody listens."""
+    """Say something on standard error, if anybody listens; nothing of it can do anything to the terminal."""
     try:
-        click.echo(text, err=True)
+        click.echo("\n".join(map(visible, text.split("\n"))), err=True)
     except OSError:
         hush(sys.stderr)

@@ -20,7 +20,7 @@ AS = "Who decides, where there is no terminal; otherwise it is you, as git knows
 
 @click.group()
 def task() -> None:
-    """List and show tasks, and go on with those that are stuck
+    """List, show and resume tasks
 
     A task is opened with `planforge pipeline run`.
     """
@@ -47,7 +47,7 @@ def list_(as_json: bool) -> None:
 @click.argument("name", metavar="TASK")
 @json_option
 def show_(name: str, as_json: bool) -> None:
-    """Show a task: what each stage came to, and how it can go on
+    """Show a task: the result of each stage, and the next commands
 
     TASK is its name or its number: `task-007`, `7`.
 
@@ -63,9 +63,11 @@ def show_(name: str, as_json: bool) -> None:
 
 @task.command()
 @click.argument("name", metavar="TASK")
-@click.option("--at", metavar="STAGE", default="", help="The stage to go on with; where it stopped, if none.")
 @click.option(
-    "--rounds", type=click.IntRange(min=0), default=0, help="So many more revisions for that stage."
+    "--at", metavar="STAGE", default="", help="The stage to resume at; by default where it stopped."
+)
+@click.option(
+    "--rounds", type=click.IntRange(min=0), default=0, help="Allow this many more revisions of that stage."
 )
 @click.option("--reason", default="", metavar="TEXT", help="Why; it is kept on record with your name.")
 @click.option("--as", "actor", metavar="NAME", help=AS)
@@ -74,9 +76,9 @@ def show_(name: str, as_json: bool) -> None:
 def resume(
     ctx: click.Context, name: str, at: str, rounds: int, reason: str, actor: str | None, as_json: bool
 ) -> None:
-    """Have a task go on that is stuck
+    """Resume a stuck task
 
-    What stages have come to before still counts, as long as what they judged is what is there now.
+    Earlier verdicts still count if what they judged has not changed since.
 
     \b
     Examples:
@@ -119,7 +121,7 @@ def override(name: str, stage: str, reason: str, actor: str | None, as_json: boo
 @click.option("--as", "actor", metavar="NAME", help=AS)
 @json_option
 def abandon(name: str, reason: str, actor: str | None, as_json: bool) -> None:
-    """Give a task up; what there is of it is kept
+    """Abandon a task; its work is kept
 
     \b
     Examples:
@@ -133,18 +135,20 @@ def abandon(name: str, reason: str, actor: str | None, as_json: bool) -> None:
 
 @task.command()
 @click.argument("name", metavar="TASK")
-def log(name: str) -> None:
+@json_option
+def log(name: str, as_json: bool) -> None:
     """Print a line for each thing that happened: time|agent|persona|status|detail
 
     \b
     Examples:
       planforge task log 1
       planforge task log 1 | grep '|error|'
+      planforge task log 1 --json
     """
     from planforge.app import tasks
 
-    for line in tasks.progress(here(), name):
-        click.echo(visible(line))
+    found = list(tasks.progress(here(), name))
+    show(found, lambda: "\n".join(visible(each.line) for each in found), as_json=as_json)
 
 
 def _who(actor: str | None) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
+from planforge.errors import InvalidInput
+from planforge.interfaces.cli import sources
 from planforge.interfaces.cli.show import json_option, show
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ EXIT_CODES = {"approved": 0, "revision": 1, "unknown": 2}
 )
 @json_option
 def verdict(file: Path, kind: str, out: Path | None, as_json: bool) -> int:
-    """Say what a review comes to: approved, revision or unknown
+    """Parse a review and print its verdict: approved, revision or unknown
 
-    Exits with 0, 1 or 2. Whatever is not in the vocabulary of its kind is unknown, and so are two verdicts
+    Exits with 0, 1 or 2. A word outside the vocabulary of its kind is unknown, and so are two verdicts
     that differ, a verdict in a quotation or in code, and a file that is not there. `-` reads standard input.
 
     Kind `sarif` is what a tool found: an error in it sends the work back, and a tool that did not run to its
@@ -52,30 +53,30 @@ def verdict(file: Path, kind: str, out: Path | None, as_json: bool) -> int:
     from planforge.rules.verdicts.judgement import unknown
 
     try:
-        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        found = KINDS[kind](data.decode("utf-8"))
-    except OSError as error:
-        found = unknown(f"`{file}` cannot be read: {error.strerror}")
-    except UnicodeDecodeError:
-        found = unknown(f"`{file}` is not UTF-8")
+        found = KINDS[kind](sources.text(file))
+    except InvalidInput as error:
+        found = unknown(error.message)
     if out:
         _write(out, found)
-    document = {
+    show(document(found), lambda: f"{found.verdict.value}: {found.reason}", as_json=as_json)
+    return EXIT_CODES[found.verdict.value]
+
+
+def document(found: Judgement) -> dict[str, object]:
+    """A judgement as every command prints it with `--json`; a review without a severity says `none`."""
+    return {
         "verdict": found.verdict,
-        "max_severity": found.max_severity,
+        "max_severity": found.max_severity or "none",
         "loops": found.loops,
         "findings": [
             {**msgspec.structs.asdict(each), "fingerprint": each.fingerprint} for each in found.findings
         ],
         "reason": found.reason,
     }
-    show(document, lambda: f"{found.verdict.value}: {found.reason}", as_json=as_json)
-    return EXIT_CODES[found.verdict.value]
 
 
 def _write(out: Path, found: Judgement) -> None:
     from planforge import __version__
-    from planforge.errors import InvalidInput
     from planforge.rules.verdicts import sarif
 
     document = msgspec.json.format(msgspec.json.encode(sarif.log(found, __version__)))

@@ -60,10 +60,10 @@ def log(
 
     project = here()
     ledger, named = project.ledger, plans.named(project, plan) if plan else ""
-    wanted = Filter(kinds=tuple(map(kind_named, kinds)), streams=streams, plan=named, after=since)
+    until = ledger.head()
+    wanted = Filter(kinds=tuple(map(kind_named, kinds)), streams=streams, plan=named, after=min(since, until))
     if last is None:
         last = 0 if since else SHOWN
-    until = ledger.head()
     lines = _objects if as_json else _Columns().lines
     shown = False
     for page in _on_record(ledger, wanted, last, until, whole=not as_json):

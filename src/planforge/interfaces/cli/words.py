@@ -6,6 +6,7 @@ from functools import singledispatch
 
 from planforge.kernel import events
 from planforge.kernel.events import Event
+from planforge.kernel.wording import counted, money
 
 
 def first_line(text: str, limit: int = 100) -> str:
@@ -13,11 +14,6 @@ def first_line(text: str, limit: int = 100) -> str:
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     line = "".join(letter for letter in line.replace("\t", " ") if letter.isprintable())
     return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
-def counted(number: int, what: str) -> str:
-    """So many of them, such as `1 round` and `2 rounds`."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def where(event: Event) -> str:
@@ -35,9 +31,13 @@ def _list(names: tuple[str, ...], limit: int = 3) -> str:
 
 def amounts(found: events.Amounts) -> str:
     """Amounts in words; what is not known is not mentioned."""
-    money = None if found.money is None else f"{found.money / 1_000_000:.2f}"
-    parts = {"tokens": found.tokens, "money": money, "seconds": found.seconds, "attempts": found.attempts}
-    return ", ".join(f"{value} {name}" for name, value in parts.items() if value is not None) or "unknown"
+    parts = [
+        None if found.tokens is None else counted(found.tokens, "token"),
+        None if found.money is None else money(found.money),
+        None if found.seconds is None else counted(found.seconds, "second"),
+        None if found.attempts is None else counted(found.attempts, "attempt"),
+    ]
+    return ", ".join(filter(None, parts)) or "unknown"
 
 
 def moment(instant: str) -> str:
@@ -135,12 +135,12 @@ def _(event: events.ApprovalUsed) -> str:
 def _(event: events.PhasesGenerated) -> str:
     kept = f", {len(event.kept)} kept" if event.kept else ""
     by = f" by {event.actor}" if event.actor else ""
-    return f"{len(event.steps)} phases from {event.content[:12]}{by}{kept}"
+    return f"{counted(len(event.steps), 'phase')} from {event.content[:12]}{by}{kept}"
 
 
 @said.register(events.PlanPaused)
 def _(event: events.PlanPaused) -> str:
-    more = f"; {len(event.left)} phase{'' if len(event.left) == 1 else 's'} left"
+    more = f"; {counted(len(event.left), 'phase')} left"
     left = "" if event.reason.endswith(more) else more
     return f"stopped: {event.reason}{left}; {event.branch} is at {event.commit[:12]}"
 
@@ -196,7 +196,7 @@ def _(event: events.StepStarted) -> str:
 def _(event: events.PatchProposed) -> str:
     confined = f" ({event.sandbox})" if event.sandbox else ""
     claim = first_line(event.claim)
-    files = f"{len(event.files)} file{'' if len(event.files) == 1 else 's'}"
+    files = counted(len(event.files), "file")
     return f"agent {event.agent}{confined} changed {files} and says: “{claim}”"
 
 
@@ -234,7 +234,8 @@ def _(event: events.PatchApplied) -> str:
 def _(event: events.StepCompleted) -> str:
     value = "unknown" if event.score is None or event.score.value is None else event.score.value
     points = "" if event.score is None else f", score {value}"
-    return f"done in {counted(event.attempts, 'attempt')}{points}"
+    there = f": nothing to change, {event.found[:12]} holds" if event.found else ""
+    return f"done in {counted(event.attempts, 'attempt')}{points}{there}"
 
 
 @said.register(events.StepFailed)
@@ -244,7 +245,7 @@ def _(event: events.StepFailed) -> str:
 
 @said.register(events.PlanRescoped)
 def _(event: events.PlanRescoped) -> str:
-    return f"revision {event.revision} with {len(event.steps)} steps: {first_line(event.reason)}"
+    return f"revision {event.revision} with {counted(len(event.steps), 'step')}: {first_line(event.reason)}"
 
 
 @said.register(events.RiskRaised)
@@ -430,7 +431,13 @@ def _(event: events.ContextComposed) -> str:
     cut = tuple(part.name for part in event.parts if part.left_out)
     how = f", less of {_list(cut, 7)}" if cut else ""
     again = ", once more and in short" if event.simplified else ""
-    return f"the {event.role} was told {event.tokens} tokens{how}{again}"
+    return f"the {event.role} was told {counted(event.tokens, 'token')}{how}{again}"
+
+
+@said.register(events.FilesChosen)
+def _(event: events.FilesChosen) -> str:
+    what = _list(event.chosen, 3) or "none"
+    return f"the {event.role} plans from {what}, of {counted(len(event.offered), 'file')} offered"
 
 
 @said.register(events.TierEscalated)
@@ -441,7 +448,7 @@ def _(event: events.TierEscalated) -> str:
 
 @said.register(events.SessionKept)
 def _(event: events.SessionKept) -> str:
-    how = "was cut off and can be gone on with" if event.unfinished else "can be gone on with"
+    how = "was interrupted and can be resumed" if event.unfinished else "can be resumed"
     return f"the conversation {event.conversation} with {event.agent} {how}"
 
 
@@ -500,7 +507,7 @@ def _(event: events.TaskEnded) -> str:
         return f"went through its pipeline{place}"
     again = f"planforge task resume {event.task} --at {event.stage}"
     look = f"; look at {event.document}" if event.document else ""
-    return f"stopped at {event.stage}{look}; go on with `{again}`"
+    return f"stopped at {event.stage}{look}; resume it with `{again}`"
 
 
 @said.register(events.FrictionNoted)

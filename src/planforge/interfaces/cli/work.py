@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.errors import NeedsPerson
+from planforge.errors import Interrupted, NeedsPerson, PlanforgeError, TryLater
 from planforge.interfaces.cli.options import given_up_option
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command()
 @json_option
 def init(as_json: bool) -> None:
-    """Make this repository ready
+    """Set up this repository for Planforge
 
     Makes `.planforge`, which git ignores, and `planforge.toml`, unless they are there.
     """
@@ -40,12 +40,15 @@ def init(as_json: bool) -> None:
 @json_option
 @click.pass_context
 def resume(ctx: click.Context, run: str | None, now: bool, as_json: bool) -> None:
-    """Go on with RUN, or with every run that can go on
+    """Resume RUN, or every run that can be resumed
 
-    Those are runs that were interrupted, that wait at a gate at which somebody has decided, and that were
-    parked because their agent had reached its limit, once that has ended; before, the exit code is 75.
+    Those are interrupted runs, runs whose gate has been decided, and runs that were parked at a usage limit
+    which is over. Until it is over the exit code is 75.
 
-    What is on record is not done again: no agent is asked twice for an answer that it gave.
+    A run that comes to wait again does not stop the others: all are resumed, and at the end it is said what
+    each waits for. The exit code is then the worst of theirs.
+
+    Recorded work is not repeated: no agent is asked again for an answer that it gave.
     """
     from planforge.app.runs import to_resume, waiting_for
 
@@ -56,8 +59,37 @@ def resume(ctx: click.Context, run: str | None, now: bool, as_json: bool) -> Non
         lines = ["nothing to resume", *(f"next: {command}" for command in waits)]
         show({"resumed": [], "next": waits}, "\n".join(lines), as_json=as_json)
         return
-    codes = [drive(project, name, as_json=as_json) for name in found]
-    ctx.exit(max(codes))
+    if len(found) == 1:
+        ctx.exit(drive(project, found[0], as_json=as_json))
+    ctx.exit(_drive_all(project, found, as_json=as_json))
+
+
+def _drive_all(project: Project, found: list[str], *, as_json: bool) -> int:
+    """Drive several runs, one after the other, whatever becomes of each; the exit code of the worst."""
+    from planforge.app.runs import waiting_for
+
+    codes: list[int] = []
+    resumed: list[Document] = []
+    stopped: list[dict[str, object]] = []
+    lines: list[str] = []
+    for name in found:
+        try:
+            document, code = driven(project, name)
+        except Interrupted:
+            raise
+        except PlanforgeError as error:
+            code = error.exit_code
+            stopped.append({"run": name, "reason": error.message, "hint": error.hint, "exit_code": code})
+            lines.append(f"⏸ {name} stopped: {error.message}")
+        else:
+            resumed.append(document)
+            lines.append(summary(document, following(project, document)))
+        codes.append(code)
+    waits = [command for name in found for command in waiting_for(project, name)]
+    lines += [f"next: {command}" for command in waits]
+    told = {"schema_version": 1, "resumed": resumed, "stopped": stopped, "next": waits}
+    show(told, "\n".join(lines), as_json=as_json)
+    return max(codes, key=lambda code: (bool(code), code != TryLater.exit_code, code))
 
 
 @click.command()
@@ -65,9 +97,9 @@ def resume(ctx: click.Context, run: str | None, now: bool, as_json: bool) -> Non
 @given_up_option
 @json_option
 def cancel(run: str, reason: str, as_json: bool) -> None:
-    """End RUN for good, at once, also if it is driven in another terminal
+    """Cancel RUN at once, also if it runs in another terminal
 
-    Whoever is at work for it is stopped. What its agents left is kept under `refs/planforge/archive/`; what
+    Its agents are stopped. What they left is kept under `refs/planforge/archive/`; what
     has landed stays landed. The plan returns to review; one that is a draft still is cancelled. The command
     that drove the run says so and exits with 130.
 
@@ -125,11 +157,14 @@ def summary(document: Document, commands: tuple[str, ...] = ()) -> str:
         lines.append(f"plan: {document.path}")
         verb = "approve" if document.status == "done" else "show"
         lines.append(f"next: planforge plan {verb} {document.plan}")
+        if document.status == "failed":
+            lines.append(f"then: edit the plan and run `planforge forge {document.plan}`")
     elif document.flow == "fix":
         lines += _fixed(document)
     elif document.flow == "pipeline":
         lines += [f"branch: {document.branch} at {document.landed_commit[:12]}"] if document.branch else []
-        lines.append(f"next: planforge task show {document.plan}")
+        show_task = f"planforge task show {document.plan}"
+        lines.append(f"next: {f'git merge --no-ff {document.branch}' if document.branch else show_task}")
     elif document.branch:
         lines.append(f"branch: {document.branch} at {document.landed_commit[:12]}")
         lines += [f"left: {', '.join(document.left)}"] if document.left else []

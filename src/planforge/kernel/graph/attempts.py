@@ -17,6 +17,7 @@ from planforge.kernel.graph.steps import current
 from planforge.kernel.ledger import Ledger, Write
 from planforge.kernel.projections.revisions import MET
 from planforge.kernel.scores import StepScore
+from planforge.kernel.wording import counted
 
 
 def start_step(ledger: Ledger, step: str, holder: str, base: str = "", fence: int = 0) -> int:
@@ -60,7 +61,7 @@ def require_attempt(ledger: Ledger, step: str, attempt: int, holder: str = "") -
     if found.status != "in-progress" or found.attempts != attempt:
         raise RefusedByGate(
             f"attempt {attempt} at `{found.node}` is not under way: the step is {found.status}"
-            f" after {found.attempts} attempt{'' if found.attempts == 1 else 's'}"
+            f" after {counted(found.attempts, 'attempt')}"
         )
     if holder and found.holder != holder:
         raise RefusedByGate(

@@ -15,6 +15,7 @@ from planforge.kernel.graph.queries import Blocker, StepView
 from planforge.kernel.graph.steps import superseded_by, views
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.projections.revisions import MET
+from planforge.kernel.wording import counted
 
 
 def waits_for(ledger: Ledger, step: StepView) -> list[Blocker]:
@@ -51,7 +52,7 @@ def _status(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
             help=f"planforge plan phases {step.plan} --regenerate --keep-done",
         )
     elif step.status == "failed":
-        reason = f"it failed after {step.attempts} attempt{'' if step.attempts == 1 else 's'}: {step.reason}"
+        reason = f"it failed after {counted(step.attempts, 'attempt')}: {step.reason}"
         help_ = f"planforge graph {step.node} --custody"
         yield Blocker(kind="status", name="failed", reason=reason, help=help_)
 

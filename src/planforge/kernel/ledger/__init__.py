@@ -10,6 +10,7 @@ wait at the same time share a commit; each still gets its own yes or no.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from _weakrefset import WeakSet  # `weakref` has it too, but takes longer to load
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 PAGE = 1000
 """How many events are read at a time. Between two pages a reader is in nobody's way."""
+
+LONGEST_PATH = 490
+"""SQLite opens no file whose path has more than 512 bytes, and its journal has a longer name."""
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 
@@ -89,7 +93,10 @@ class Ledger:
             with held(directory / "locks" / "create.lock", "creating a ledger", wait=True):
                 storage.make(directory / "ledger.db")
         except (apsw.Error, OSError, LedgerUnwritable) as error:
-            raise LedgerUnreadable(f"cannot create a ledger in `{directory}`: {in_a_line(error)}") from error
+            why, length = in_a_line(error), len(os.fsencode(directory.absolute()))
+            if length > LONGEST_PATH:
+                why = f"its path has {length} bytes, and SQLite opens none with more than {LONGEST_PATH}"
+            raise LedgerUnreadable(f"cannot create a ledger in `{directory}`: {why}") from error
         return cls.open(directory, now)
 
     @classmethod

@@ -184,6 +184,8 @@ def _(db: apsw.Connection, event: events.StepCompleted, recorded: Recorded) -> N
         "UPDATE steps SET score = ?, reason = '', holder = NULL, completed = ? WHERE node = ?",
         (event.score.value if event.score else None, recorded.seq, node),
     )
+    if event.found:
+        db.execute("UPDATE steps SET landed = ? WHERE node = ?", (event.found, node))
     _finish(db, event.plan, recorded.at)
 
 

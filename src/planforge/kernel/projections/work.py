@@ -117,6 +117,8 @@ def _(db: apsw.Connection, event: events.PlanEnded, recorded: Recorded) -> None:
 def _(db: apsw.Connection, event: events.PlanMoved, recorded: Recorded) -> None:
     _plan(db, event.plan, event.status, recorded.at)
     db.execute("DELETE FROM unlanded WHERE plan = ?", (event.plan,))
+    if event.status == "DONE" and event.unlanded:
+        db.execute("INSERT INTO unlanded VALUES (?)", (event.plan,))
 
 
 @folds.of(events.PlanLanded)

@@ -30,6 +30,7 @@ from planforge.kernel.replay.differences import (
     value_of,
 )
 from planforge.kernel.replay.tape import Asked, Entry, RecordingEnds, Tape, drive, path_of
+from planforge.kernel.wording import CANCELLED
 
 Result = TypeVar("Result")
 
@@ -41,9 +42,6 @@ DECISIONS = frozenset(
     | {"StageEnded", "TaskMoved", "TaskEnded"}
 )
 """The facts that say what was decided, and not only what was asked or answered."""
-
-CANCELLED = "cancelled by "
-"""How the reason of a run begins that a person ended from outside."""
 
 
 class Counts(msgspec.Struct, kw_only=True):

@@ -31,10 +31,11 @@ from planforge.kernel.events import AuditRecorded, EffectFailed, Event, PlanStar
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.objects import address
 from planforge.kernel.payloads import encode
-from planforge.kernel.replay import CANCELLED, Differs, asked_of, require_same, words_of
+from planforge.kernel.replay import Differs, asked_of, require_same, words_of
 from planforge.kernel.replay.company import Company
 from planforge.kernel.replay.differences import Difference, differing, same_but_redacted, value_of
 from planforge.kernel.replay.tape import Asked, Entry, RecordingEnds, Tape, drive
+from planforge.kernel.wording import CANCELLED
 
 Result = TypeVar("Result")
 
@@ -283,7 +284,12 @@ class _Telling:
             as_asked = (known.parallel, known.max_files) == (before.parallel, before.max_files)
             if as_asked and not set(known.statuses.values()) - {"pending"}:
                 self.assumptions[CUT] = None
-                return effects.KnownPhases(statuses={}, parallel=effect.parallel, max_files=effect.max_files)
+                return effects.KnownPhases(
+                    statuses={},
+                    parallel=effect.parallel,
+                    max_files=effect.max_files,
+                    present=known.present,
+                )
         return None
 
     def _follow_branch(self, effect: Effect[object], answer: object) -> None:

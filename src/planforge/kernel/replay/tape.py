@@ -27,9 +27,12 @@ from planforge.kernel.events import (
     Recorded,
     RunEnded,
     RunStarted,
+    TaskEnded,
+    TaskMoved,
 )
 from planforge.kernel.objects import address
 from planforge.kernel.payloads import encode
+from planforge.kernel.wording import CANCELLED
 
 Result = TypeVar("Result")
 Outcome = EffectCompleted | EffectFailed
@@ -132,6 +135,8 @@ class Tape:
         if not recorded.key:
             if isinstance(event, RunEnded):
                 self.ended = event
+            if isinstance(event, TaskMoved | TaskEnded):  # which no driver records, but a cancellation does
+                return event.reason.startswith(CANCELLED)
             return recorded.kind in ("DriverStarted", "RunParked", "RunEnded", "PlanEnded")
         entry = self.entries.setdefault(recorded.key, Entry(first=recorded.version))
         entry.last = recorded.version

@@ -25,6 +25,9 @@ from planforge.rules.gates.grammar import (
     Require,
 )
 
+ENGINEERING = "docs"
+"""The directory of a project for what is written about its code."""
+
 
 class Reason(StrEnum):
     """Why a gate is closed, for programs."""
@@ -104,7 +107,7 @@ def _artifact(gate: Gate, directive: Artifact, facts: Facts, places: Mapping[str
         reason = Reason.OUTPUT_STUB if after else Reason.ARTIFACT_MISSING
         return (
             reason,
-            f"`{path}` has {size} bytes, not {directive.least}",
+            f"`{path}` has {size} bytes, fewer than {directive.least}",
             "what is there is not enough to go on with",
         )
     return None
@@ -148,6 +151,12 @@ def _known(look: Callable[[str], str | None], name: str, what: str) -> str | Non
         return look(name)
     except KeyError:
         raise InvalidGate(f"there is no {what} `{name}`") from None
+
+
+def places(*, task: str = "", plan: str = "") -> dict[str, str]:
+    """What the names in braces stand for: in a run and in `planforge gate check` the same."""
+    found = {"engineering": ENGINEERING, "task": task, "plan": plan.removesuffix(".md")}
+    return {name: path for name, path in found.items() if path}
 
 
 def resolved(path: str, places: Mapping[str, str]) -> str:

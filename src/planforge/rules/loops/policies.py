@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from planforge.errors import InvalidInput
+from planforge.errors import InvalidInput, did_you_mean
 from planforge.rules.loops import convergence, reviews, stalls
 from planforge.rules.loops.convergence import Thresholds
 from planforge.rules.loops.guards import Policy
@@ -140,12 +140,18 @@ POLICIES: dict[str, Known] = {
 def named(name: str, values: Mapping[str, object] | None = None) -> Policy:
     """The policy called `name` with these settings, text or numbers, over its defaults."""
     if name not in POLICIES:
-        raise InvalidInput(f"there is no policy `{name}`", f"known are {', '.join(POLICIES)}")
+        known_names = ", ".join(POLICIES)
+        raise InvalidInput(
+            f"there is no policy `{name}`{did_you_mean(name, POLICIES)}", f"known are {known_names}"
+        )
     known = POLICIES[name]
     fields = {field.name: field for field in msgspec.structs.fields(known.settings)}
     for key in values or {}:
         if key not in fields:
-            raise InvalidInput(f"policy `{name}` has no setting `{key}`", f"it has {', '.join(fields)}")
+            raise InvalidInput(
+                f"policy `{name}` has no setting `{key}`{did_you_mean(key, fields)}",
+                f"it has {', '.join(fields)}" if fields else None,
+            )
     try:
         settings = msgspec.convert(dict(values or {}), known.settings, strict=False)
         policy: Policy = known.build(settings)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from planforge.kernel.wording import counted
 from planforge.rules.loops.decisions import Continue, Decision, Done, Escalate
 from planforge.rules.loops.guards import Guard, Look
 from planforge.rules.loops.rounds import History
@@ -49,10 +50,12 @@ def same_signature(repeats: int) -> Guard:
             same += 1
         numbers = {"repeats": same, "limit": repeats}
         saw = (
-            f"the same failure {same} times in a row" if signature else "no failure that could be known again"
+            f"the same failure {counted(same, 'time')} in a row"
+            if signature
+            else "no failure that could be known again"
         )
         fires = bool(signature) and same >= repeats
-        reason = f"the same failure {same} times in a row: a person has to look"
+        reason = f"the same failure {counted(same, 'time')} in a row: a person has to look"
         decision = Escalate(reason, numbers) if fires else None
         return Look(guard="signature", saw=saw, numbers=numbers, decision=decision)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 
+from planforge.kernel.wording import counted
 from planforge.rules.findings import Severity
 from planforge.rules.loops.decisions import Decision, Done, Escalate, Halt, Replan
 from planforge.rules.loops.guards import Guard, Look
@@ -30,7 +31,7 @@ def nothing_open() -> Guard:
         green = tests is None or tests.all_pass
         done = green and required == 0 and latest.decided is Verdict.APPROVED
         numbers = {"failing": failing, "required": required}
-        saw = f"{failing} tests fail, {required} findings are required"
+        saw = f"{counted(failing, 'failing test')}, {counted(required, 'required finding')}"
         if tests is not None and tests.total == 0:
             saw = "there are no tests, so nothing says that it works"
         decision = Done("all tests pass and nothing required is open", numbers) if done else None
@@ -54,15 +55,16 @@ def stall(limit: int, ceiling: int) -> Guard:
             "ceiling": ceiling,
             "approach": approach,
         }
-        saw = f"{stalls} rounds without progress, {retries} of {ceiling} retries, approach {approach}"
+        stalled = f"{counted(stalls, 'round')} without progress"
+        saw = f"{stalled}, {retries} of {ceiling} retries, approach {approach}"
         decision: Decision | None = None
         if approach > APPROACHES:
-            reason = f"diagnosis: the second approach got no further in {limit} rounds either"
+            reason = f"diagnosis: the second approach got no further in {counted(limit, 'round')} either"
             decision = Escalate(reason, numbers)
         elif retries >= ceiling:
             decision = Escalate(f"diagnosis: {retries} retries are as many as there may be", numbers)
         elif approach == APPROACHES and _stalls(history[:-1], limit)[1] < APPROACHES:
-            decision = Replan(f"no progress in {limit} rounds: another approach", numbers)
+            decision = Replan(f"no progress in {counted(limit, 'round')}: another approach", numbers)
         return Look(guard="stall", saw=saw, numbers=numbers, decision=decision)
 
     return look
@@ -104,7 +106,7 @@ def same_tests_fail(times: int) -> Guard:
             same += 1
         numbers = {"same": same, "limit": times}
         saw = (
-            f"the same {len(wanted)} tests fail in {same} rounds in a row"
+            f"the same {counted(len(wanted), 'failing test')} in {counted(same, 'round')} in a row"
             if wanted
             else "no test is known to fail"
         )
@@ -125,7 +127,7 @@ def task_fails(times: int) -> Guard:
                 break
             failed += 1
         numbers = {"failed": failed, "limit": times}
-        saw = f"the work on `{task}` failed {failed} times in a row"
+        saw = f"the work on `{task}` failed {counted(failed, 'time')} in a row"
         decision = Halt(f"stuck: {saw}", numbers) if failed >= times else None
         return Look(guard="task", saw=saw, numbers=numbers, decision=decision)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from planforge.errors import InvalidInput
+from planforge.errors import InvalidInput, did_you_mean
 from planforge.rules.pipelines import Pipeline, Stage
 
 NOT_STUCK = "forbid task.status in [blocked, escalated]"
@@ -167,5 +167,7 @@ def named(name: str, own: Mapping[str, Pipeline]) -> Pipeline:
     """The pipeline of that name, the project's own before ours; one that is not there is an error."""
     known = {**BUILTIN, **own}
     if name not in known:
-        raise InvalidInput(f"there is no pipeline `{name}`", f"known are {', '.join(known)}")
+        raise InvalidInput(
+            f"there is no pipeline `{name}`{did_you_mean(name, known)}", f"known are {', '.join(known)}"
+        )
     return known[name]

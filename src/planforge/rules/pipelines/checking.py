@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from planforge.errors import InvalidInput
+from planforge.errors import InvalidInput, did_you_mean
 from planforge.rules.loops.policies import named
 from planforge.rules.pipelines import NAME, InvalidPipeline, Pipeline, Stage
 
@@ -31,11 +31,11 @@ def _of_stage(stage: Stage, roles: Collection[str]) -> Iterator[str]:
         yield "its name has other characters than small letters, digits and dashes"
     for role in filter(None, (stage.role, stage.revised_by)):
         if role not in roles:
-            yield f"there is no role `{role}`"
+            yield f"there is no role `{role}`{did_you_mean(role, roles)}"
     if not stage.role:
         yield "it has no role"
     if stage.tier not in TIERS:
-        yield f"`{stage.tier}` is not a tier"
+        yield f"`{stage.tier}` is not a tier{did_you_mean(stage.tier, TIERS)}"
     if "/" in stage.leaves or "\\" in stage.leaves or stage.leaves.startswith("."):
         yield f"`{stage.leaves}` is not the name of a document"
     if stage.judges and not stage.verdict:
@@ -53,7 +53,7 @@ def _of_gates(pipeline: Pipeline, stage: Stage) -> Iterator[str]:
     known = {each.name: each for each in pipeline.stages}
     for after in afters:
         if after.stage not in known:
-            yield f"its gate waits for `{after.stage}`, which is no stage"
+            yield f"its gate waits for `{after.stage}`, which is no stage{did_you_mean(after.stage, known)}"
         elif not known[after.stage].verdict:
             yield f"its gate waits for the verdict of `{after.stage}`, which writes none"
 
@@ -87,7 +87,7 @@ def _of_requirements(pipeline: Pipeline) -> Iterator[str]:
     known = {stage.name: stage for stage in pipeline.stages}
     for name in pipeline.requires:
         if name not in known:
-            yield f"it requires `{name}`, which is no stage"
+            yield f"it requires `{name}`, which is no stage{did_you_mean(name, known)}"
         elif not known[name].verdict:
             yield f"it requires the verdict of `{name}`, which writes none"
     if any(stage.lands for stage in pipeline.stages) and not pipeline.requires:

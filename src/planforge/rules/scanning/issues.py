@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from planforge.errors import InvalidInput
+from planforge.errors import InvalidInput, did_you_mean
 from planforge.kernel import paths
 from planforge.rules.findings import Evidence, Finding, Severity
 
@@ -235,7 +235,8 @@ def check_waiver(waiver: Waiver) -> None:
     """Refuse a waiver that waives nothing, or without saying why."""
     if named(waiver.rule) is None:
         known = ", ".join(f"`{name}`" for name in RULES)
-        raise InvalidInput(f"there is no rule `{waiver.rule}`", f"the rules are {known}")
+        near = did_you_mean(waiver.rule, RULES)
+        raise InvalidInput(f"there is no rule `{waiver.rule}`{near}", f"the rules are {known}")
     if not waiver.reason.strip():
         raise InvalidInput(
             f"the waiver of `{waiver.rule}` in `{waiver.path}` has no reason", "say why it is all right"

@@ -3,7 +3,8 @@ Which status may follow which.
 
 Every set of statuses that people see is a table in `tables.py`. A status is only ever left along a row of
 its table; anything else is an error that names what would be possible. Every status that is not final has a
-row that a person can take, so that nothing is ever stuck.
+row that a person can take, so that nothing is ever stuck. A final one is left by a person who reopens it, and
+by nothing else.
 """
 
 from __future__ import annotations
@@ -58,24 +59,38 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
             )
         return state
 
-    def after(self, state: str, event: str) -> str:
-        """The status that an event leads to."""
+    def after(self, state: str, event: str, of: str = "") -> str:
+        """The status that an event leads to; `of` is what it happens to, for the commands that are named."""
         for row in self.leaving(self.check(state)):
             if row.event == event:
                 return row.target
-        raise self._refusal(f"`{event}` cannot happen to a {self.name} that is `{state}`", state)
+        raise self._refusal(f"`{event}` cannot happen to a {self.name} that is `{state}`", state, of)
 
-    def move(self, state: str, target: str) -> str:
-        """The status `target`, if it may follow `state` directly."""
-        if self.check(target) in {row.target for row in self.leaving(self.check(state))}:
+    def move(self, state: str, target: str, of: str = "") -> str:
+        """The status `target`, if it may follow `state` directly; a final one is left only by its event."""
+        found = {row.target for row in self.leaving(self.check(state))}
+        if self.check(target) in found and state not in self.final:
             return target
-        raise self._refusal(f"a {self.name} that is `{state}` cannot become `{target}`", state)
+        raise self._refusal(f"a {self.name} that is `{state}` cannot become `{target}`", state, of)
 
-    def _refusal(self, problem: str, state: str) -> IllegalTransition:
-        ways = [f"`{row.event}` → {row.target}" for row in self.leaving(state)]
-        return IllegalTransition(
-            problem, f"possible are {', '.join(ways)}" if ways else f"`{state}` is final"
-        )
+    def _refusal(self, problem: str, state: str, of: str) -> IllegalTransition:
+        ways = [
+            f"`{command}` → {'/'.join(targets)}" for command, targets in self._commands(state, of).items()
+        ]
+        ways = ways or [f"`{row.event}` → {row.target}" for row in self.leaving(state)]
+        if state not in self.final:
+            return IllegalTransition(problem, f"possible are {', '.join(ways)}")
+        back = f", unless a person takes it back: {', '.join(ways)}" if ways else ""
+        return IllegalTransition(problem, f"`{state}` is final{back}")
+
+    def _commands(self, state: str, of: str) -> dict[str, list[str]]:
+        """What a person types to leave a status, and where that leads; nobody is told to end a run."""
+        found: dict[str, list[str]] = {}
+        for row in self.leaving(state):
+            if row.command and not row.command.endswith(" RUN"):
+                command = row.command.replace(self.name.upper(), of or self.name.upper())
+                found.setdefault(command, []).append(row.target)
+        return found
 
 
 def faults(machine: Machine) -> Iterator[str]:
@@ -88,7 +103,7 @@ def faults(machine: Machine) -> Iterator[str]:
         events = [row.event for row in rows]
         if state not in reached:
             yield f"`{state}` cannot be reached"
-        if state in machine.final and rows:
+        if state in machine.final and not all(row.person for row in rows):
             yield f"`{state}` is final, but {', '.join(events)} leads out of it"
         if state not in machine.final and not any(row.person for row in rows):
             yield f"`{state}` has no exit that a person can take"

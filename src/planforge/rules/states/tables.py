@@ -41,6 +41,7 @@ def _machine(name: str, about: str, initial: str, final: str, *rows: Row) -> Mac
 APPROVE, RUN = "planforge plan approve PLAN", "planforge plan run PLAN"
 CANCEL, CLOSE = "planforge plan cancel PLAN --reason TEXT", "planforge plan close PLAN"
 OVERRIDE = "planforge plan close PLAN --override --reason TEXT"
+REOPEN = "planforge plan reopen PLAN --reason TEXT"
 END_RUN = "planforge cancel RUN"
 
 PLAN = _machine(
@@ -63,6 +64,10 @@ PLAN = _machine(
     ("APPROVED IMPLEMENTING", "close*", "CLOSED", OVERRIDE),
     ("DONE", "close*", "CLOSED", CLOSE),
     ("DRAFT REVIEW APPROVED IMPLEMENTING AUDITING", "cancel*", "CANCELLED", CANCEL),
+    # What is done can land as it is; anything else wants another yes before it goes on.
+    ("CLOSED", "reopen as done*", "DONE", REOPEN),
+    ("CLOSED CANCELLED", "reopen*", "REVIEW", REOPEN),
+    ("CANCELLED", "reopen as draft*", "DRAFT", REOPEN),
 )
 
 PHASE = _machine(

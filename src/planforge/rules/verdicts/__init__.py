@@ -8,6 +8,8 @@ comment is not a verdict, and two different verdicts are `unknown`. What a tool 
 
 from __future__ import annotations
 
+from planforge.rules.findings import Severity, scale
+from planforge.rules.verdicts import module, polish
 from planforge.rules.verdicts.audit import NO_VERDICT, parse_audit
 from planforge.rules.verdicts.judgement import Judgement, Verdict
 from planforge.rules.verdicts.module import parse_module
@@ -18,6 +20,7 @@ from planforge.rules.verdicts.sarif import parse_sarif
 __all__ = [
     "KINDS",
     "NO_VERDICT",
+    "SCALES",
     "Judgement",
     "Verdict",
     "parse_audit",
@@ -34,3 +37,10 @@ KINDS = {
     "module": parse_module,
     "sarif": parse_sarif,
 }
+
+SCALES = {
+    "audit": scale({severity.value: severity for severity in Severity}),
+    "module": scale(module.SEVERITIES),
+    "polish": scale(polish.SEVERITIES),
+}
+"""What the severities mean that a kind of review is written in, for those that have any."""

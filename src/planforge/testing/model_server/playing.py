@@ -80,8 +80,7 @@ def next_move(script: Script, asked: Asked, times: Times) -> Move:
     prompt = asked.prompt
     number = script.choose(prompt)
     if number is None:
-        first_line = prompt.partition("\n")[0][:200]
-        return _refused(None, f"no scene of `{script.name}` fits the prompt `{first_line}`")
+        return _refused(None, script.misfit(prompt))
     scene = script.scenes[number]
     given = {"cwd": asked.cwd or ".", "mode": "", "model": asked.model, "history": "\n".join(asked.earlier)}
     try:

@@ -34,6 +34,7 @@ from planforge.testing.script import actions
 SCRIPT_VARIABLE = "PLANFORGE_REHEARSAL_SCRIPT"
 JOURNAL_VARIABLE = "PLANFORGE_REHEARSAL_JOURNAL"
 OPTIONS = {"--journal": JOURNAL_VARIABLE, "--sessions": SESSIONS_VARIABLE}
+HIDDEN = "if it is there, a sandbox hides it: name it in `reads` of the agent's profile"
 USAGE = b"usage: planforge-rehearsal [--journal FILE] [--sessions DIRECTORY] [SCRIPT.json]\n"
 
 
@@ -178,8 +179,15 @@ class Agent:
 
     def _read_script(self) -> None:
         if not self._script_path:
-            raise script.ScriptError(f"no script: give its path, or set `{SCRIPT_VARIABLE}`")
-        self._script = script.load(self._script_path)
+            raise script.ScriptError(
+                f"no script: give its path, or set `{SCRIPT_VARIABLE}` in `env` of the agent's profile"
+            )
+        try:
+            self._script = script.load(self._script_path)
+        except script.ScriptError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                raise script.ScriptError(f"{error}; {HIDDEN}") from error
+            raise
         self._manners = self._script.manners
 
     def _name(self) -> str:

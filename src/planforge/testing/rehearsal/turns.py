@@ -67,8 +67,7 @@ class Turn:
 
     def _play(self, *, when_cancelled: bool = False) -> Play:
         if self.scene is None:
-            first_line = self.prompt.strip().partition("\n")[0][:200]
-            raise Refusal(INTERNAL_ERROR, f"no scene of `{self._script.name}` fits the prompt `{first_line}`")
+            raise Refusal(INTERNAL_ERROR, self._script.misfit(self.prompt))
         scene, session = self._script.scenes[self.scene], self.session
         given = {"cwd": session.cwd, "mode": session.mode, "model": session.model, "history": session.history}
         try:

@@ -74,6 +74,11 @@ class Script(NamedTuple):
         """The index of the first scene that fits, if any does."""
         return next((index for index, scene in enumerate(self.scenes) if scene.fits(prompt)), None)
 
+    def misfit(self, prompt: str) -> str:
+        """The message about a prompt that no scene fits: its first paragraph has role, step and attempt."""
+        head = ", ".join(prompt.strip().partition("\n\n")[0].splitlines())[:200]
+        return f"no scene of `{self.name}` fits the prompt `{head}`"
+
 
 def load(path: str) -> Script:
     """Read and check the script at `path`."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from planforge.errors import GitFailed
+from planforge.kernel.wording import counted
 from planforge.workspace.archive import Archive, slug
 from planforge.workspace.git import Git
 from planforge.workspace.keeping import contents, directories, leftovers, nested
@@ -68,7 +69,7 @@ class Keeping:
         return said
 
     def _take(self, leaving: Leaving, directory: Path, said: list[str]) -> Contents:
-        directories.open_up(directory, files=True)
+        directories.open_up(directory)
         base = leaving.opened.commit if leaving.opened else None
         taken = contents.take(
             self._git, directory, base, strict=False, withheld=leaving.withheld, secret=self._secret
@@ -170,7 +171,7 @@ class Keeping:
         lost = [tip.commit for tip in found.tips if tip.label == "lost"]
         if len(lost) < 2:
             return list(found.tips)
-        message = self._message(name, f"{len(lost)} commits left behind in", [])
+        message = self._message(name, f"{counted(len(lost), 'commit')} left behind in", [])
         tie = self._commit(self._git.tree_of(lost[0]), lost, message)
         return [*(tip for tip in found.tips if tip.label != "lost"), Tip(label="lost", commit=tie)]
 

@@ -17,6 +17,8 @@ from pathlib import Path
 import msgspec
 
 from planforge.errors import GitFailed
+from planforge.kernel.directories import walk
+from planforge.kernel.wording import counted
 from planforge.workspace.git import Git
 
 Finder = Callable[[str, bytes], Sequence[object]]
@@ -24,6 +26,16 @@ Finder = Callable[[str, bytes], Sequence[object]]
 
 LARGEST = 16 * 1024 * 1024
 """How much of a file is searched for secrets."""
+
+
+PATH_MAX = 4096
+"""So many bytes of a path the system does not take any more."""
+
+LONGEST = 1024
+"""How many bytes a path may have that is kept by itself: it has to fit into longer ones."""
+
+SHOWN = 300
+"""How much is shown of what git says."""
 
 
 class Contents(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +75,9 @@ def take(
             changed += _modified(git, directory, index)
             asked = [path for path in changed if not _under(path, withheld)]
             kept_back += [path for path in asked if _is_secret(secret, directory, path)]
-        left_out = _add(git, directory, index, (*submodules, *nested, *kept_back), strict=strict)
+        far = _out_of_reach(directory, others, strict=strict)
+        skipped = (*submodules, *nested, *kept_back, *far)
+        left_out = [*far, *_add(git, directory, index, skipped, strict=strict)]
         inside = []
         for path in nested:
             inner = take(
@@ -148,11 +162,29 @@ def _add(git: Git, directory: Path, index: Path, skipped: Sequence[bytes], *, st
     # Git only warns about a directory that it may not look into, as if there were nothing in it.
     closed = [line for line in process.stderr.splitlines() if b"could not open directory" in line]
     if closed and strict:
-        raise GitFailed(f"git cannot read everything: {closed[0].decode('utf-8', 'replace')}")
+        raise GitFailed(f"git cannot read everything: {closed[0][:SHOWN].decode('utf-8', 'replace')}")
     if not process.returncode and not closed:
         return []
     left = [*_others(git, directory, index), *_modified(git, directory, index), *_closed(directory)]
-    return [path for path in dict.fromkeys(left) if path and not _under(path, skipped)]
+    within = dict.fromkeys(map(_within_reach, left))
+    return [path for path in within if path and not _under(path, skipped)]
+
+
+def _out_of_reach(directory: Path, paths: Sequence[bytes], *, strict: bool) -> list[bytes]:
+    """The directories with files that only git could open, because their paths are too long for others."""
+    room = PATH_MAX - len(os.fsencode(directory)) - 1
+    far = [path for path in paths if len(path) >= room]
+    if far and strict:
+        shown = far[0][:SHOWN].decode("utf-8", "replace")
+        raise GitFailed(f"`{shown}…` is a path of {counted(len(far[0]), 'byte')}, more than can be looked at")
+    return list(dict.fromkeys(map(_within_reach, far)))
+
+
+def _within_reach(path: bytes) -> bytes:
+    """The path, or of one that is too long to be used the directory on the way that is not."""
+    while len(path) > LONGEST and b"/" in path:
+        path = os.path.dirname(path)  # noqa: PTH120  (bytes, which need not be text)
+    return path
 
 
 def _among(directory: Path, known: Sequence[bytes]) -> list[bytes]:
@@ -174,7 +206,7 @@ def _closed(directory: Path) -> list[bytes]:
         if error.filename:
             found.append(os.fsencode(os.path.relpath(error.filename, directory)))
 
-    for _ in os.walk(directory, onerror=note):
+    for _ in walk(directory, note):
         pass
     return found
 

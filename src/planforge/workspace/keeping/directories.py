@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import errno
-import os
-import shutil
 import stat
 import time
 from pathlib import Path
 
 from planforge.errors import GitFailed
+from planforge.kernel import directories
 
 WAITS = (0.01, 0.1, 0.5, 1.0)
 
 
-def open_up(directory: Path, *, files: bool) -> None:
+def open_up(directory: Path) -> None:
     """
-    Take away what would keep us from removing what is in a directory, or with `files` from reading it.
+    Take away what would keep us from reading what is in a directory.
 
     Links are not followed. What belongs to somebody else stays closed: whoever reads it will say so.
     """
     _allow(directory, stat.S_IRWXU)
-    for parent, names, others in os.walk(directory):
+    for parent, names, others in directories.walk(directory):
         for name in names:
             _allow(Path(parent, name), stat.S_IRWXU)
-        for name in others if files else ():
+        for name in others:
             _allow(Path(parent, name), stat.S_IRUSR)
 
 
@@ -42,8 +41,7 @@ def remove(path: Path) -> None:
     """Remove a directory, also one that nobody may write to, such as a module cache."""
     for waited in (*WAITS, None):
         try:
-            open_up(path, files=False)
-            shutil.rmtree(path)
+            directories.remove(path)
         except FileNotFoundError:
             return  # somebody else removed it at the same time
         except OSError as error:
@@ -58,7 +56,7 @@ def remove(path: Path) -> None:
 def size(path: Path) -> int:
     """How many bytes of the disk a directory takes up."""
     total = 0
-    for parent, _, files in os.walk(path):
+    for parent, _, files in directories.walk(path):
         for name in (".", *files):
             try:
                 total += Path(parent, name).lstat().st_blocks * 512

@@ -1,8 +1,9 @@
 """
 Confines programs that are not trusted: what they may see and change, and what works on this machine.
 
-`policy` says what a role may do, `view` what that means here (`home` what of a home), `bubblewrap` and
-`landlock` turn it into a command, `levels` finds out which of them work, `settings` is what a person says.
+`policy` says what a role may do, `view` what that means here (`home` what of a home, `needs` what programs
+need to start), `bubblewrap` and `landlock` turn it into a command, `levels` finds out which of them work,
+`settings` is what a person says.
 """
 
 from __future__ import annotations

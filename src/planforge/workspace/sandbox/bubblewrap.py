@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from planforge.workspace.sandbox.policy import Policy
@@ -25,8 +26,9 @@ KERNEL = ("fs", "sys", "sysrq-trigger")
 """Parts of `/proc` that bubblewrap leaves open, and that root may write to without any capability."""
 
 
+@cache
 def found() -> str | None:
-    """Where bubblewrap is."""
+    """Where bubblewrap is, and was when it was tried: what is on PATH may change."""
     return shutil.which(PROGRAM)
 
 

@@ -1,22 +1,17 @@
 """
-What programs need of a home that is otherwise hidden.
+What is shown of a home that is otherwise hidden, besides what programs `needs`.
 
-Interpreters and tools are installed in homes as often as not, and what they are started with leads
-there by links, by a first line `#!`, or by way of a shim. What they need to start is shown, and caches of
-downloads that work without being written to. Keys, tokens, settings and histories are not: the tables
-name what is shown, and a directory that holds both (`~/.cargo`, `~/.m2`) is shown in part.
+Tools are shown, and caches of downloads that work without being written to. Keys, tokens, settings and
+histories are not: the tables name what is shown, and a directory that holds both (`~/.cargo`, `~/.m2`) is
+shown in part.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
-
-import planforge
 
 TOOLS = (
     *(
@@ -92,16 +87,10 @@ MACHINE_SECRETS = (
 )
 HOST_KEYS = "etc/ssh/ssh_host_*_key"
 
-INSTALLED = ("conda-meta", "lib", "lib64", "libexec", "node_modules", "pyvenv.cfg", "versions")
-"""What lies beside `bin` where something is installed, and not where somebody keeps scripts."""
-
-PARTLY = (".cargo", ".local", ".bun", ".deno", ".poetry")
-"""Directories of a home in which `bin` lies beside what is nobody's business."""
-
-SHEBANG = 1024
-
-
 EVERYBODY = (Path("/home"), Path("/root"))
+
+PRIVATE = ("", ".config", ".local", ".local/share", ".cache")
+"""Directories of a home of which nothing is shown for being a repository, but its history."""
 
 
 def own(given: str | None = None) -> tuple[Path, ...]:
@@ -117,6 +106,12 @@ def _of_account() -> str | None:
     with suppress(KeyError):
         return pwd.getpwuid(os.getuid()).pw_dir
     return None
+
+
+def is_private(repository: Path) -> bool:
+    """Whether a repository is a home, or a part of one where programs keep what is the person's own."""
+    places = (*EVERYBODY, *(person / name for person in (*own(), *EVERYBODY) for name in PRIVATE))
+    return repository.resolve() in {place.resolve() for place in places}
 
 
 def secrets(homes: Sequence[Path]) -> Iterator[Path]:
@@ -139,66 +134,3 @@ def tools() -> list[Path]:
 def shown(homes: Sequence[Path]) -> Iterator[Path]:
     """The tools and caches of some homes."""
     yield from (home / name for home in homes for name in (*TOOLS, *CACHES))
-
-
-def needed(argv: Sequence[str], path: str, cwd: Path, lately: int = 0) -> tuple[Path, ...]:
-    """What must be seen of the places on PATH and to start the program, as it was `lately`."""
-    program = shutil.which(argv[0], path=path)
-    return _needed(str((cwd / program).absolute()) if program else "", path, lately)
-
-
-@lru_cache(maxsize=64)
-def _needed(program: str, path: str, lately: int) -> tuple[Path, ...]:
-    del lately  # a new number makes us look again
-    found: dict[Path, None] = dict.fromkeys([Path(planforge.__file__).parent])
-    for name in path.split(os.pathsep):
-        place = Path(name)
-        if place.is_absolute():
-            found |= dict.fromkeys([place, *_installation(place)])
-    if program:
-        found |= dict.fromkeys(_followed(Path(program), path, set()))
-    return tuple(found)
-
-
-def _followed(program: Path, path: str, been: set[Path]) -> Iterator[Path]:
-    """The program, all that it is a link to, and whatever interprets it."""
-    while program not in been:
-        been.add(program)
-        yield program
-        yield from _installation(program.parent.resolve())
-        yield from _package(program)
-        try:
-            program = program.parent.resolve() / program.readlink()
-        except OSError:  # it is no link
-            break
-    for interpreter in _interpreters(program, path):
-        yield from _followed(interpreter, path, been)
-
-
-def _interpreters(program: Path, path: str) -> Iterator[Path]:
-    """Whatever the first line of a script names."""
-    first = b""
-    with suppress(OSError), program.open("rb") as file:
-        first = file.readline(SHEBANG)
-    words = os.fsdecode(first[2:]).split() if first.startswith(b"#!") else []
-    for word in words[:1] if words and Path(words[0]).name != "env" else words[:3]:
-        if found := shutil.which(word, path=path):
-            yield Path(found)
-
-
-def _installation(place: Path) -> Iterator[Path]:
-    """Where everything is that came with a directory of programs."""
-    root = place.parent
-    if place.name not in ("bin", "sbin", "shims", "Scripts", ".bin") or root.name in PARTLY:
-        return
-    if root in (*own(), *EVERYBODY, Path("/")):
-        return
-    if place.name == "shims" or any(os.access(root / name, os.F_OK) for name in INSTALLED):
-        yield root
-
-
-def _package(program: Path) -> Iterator[Path]:
-    """The packages of node that a script lies among."""
-    parts = program.parts
-    if "node_modules" in parts:
-        yield Path(*parts[: parts.index("node_modules") + 1])

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -138,7 +139,8 @@ def _missing(level: Level) -> str | None:
     if level is Level.BUBBLEWRAP and bubblewrap.found() is None:
         return "`bwrap` is not on PATH; it comes with the package `bubblewrap`"
     if level is Level.LANDLOCK and (version := launch.landlock_version()) < launch.LEAST_ABI:
-        return f"the kernel has version {version} of Landlock; {launch.LEAST_ABI} is needed (Linux 6.2)"
+        found = f"version {version} of Landlock" if version else "no Landlock"
+        return f"the kernel has {found}; version {launch.LEAST_ABI} is needed (Linux 6.2)"
     return None
 
 
@@ -176,6 +178,7 @@ def _probe(level: Level) -> str | None:
 
 def _run(argv: Sequence[str], cwd: Path, policy: Policy, level: Level) -> tuple[int, bytes]:
     hears, tells = os.pipe()
+    told = b""
     try:
         env = {"PATH": os.environ.get("PATH", os.defpath), "HOME": os.environ.get("HOME", "/")}
         confined = confine(argv, cwd=cwd, env=env, policy=policy, level=level, status=tells)
@@ -194,7 +197,10 @@ def _run(argv: Sequence[str], cwd: Path, policy: Policy, level: Level) -> tuple[
         finally:
             if confined.scratch:
                 shutil.rmtree(confined.scratch, ignore_errors=True)
+        os.set_blocking(hears, False)
+        with suppress(BlockingIOError):  # nothing was said
+            told = os.read(hears, 1000)
     finally:
         os.close(hears)
         os.close(tells)
-    return ended.returncode, ended.stdout
+    return ended.returncode, told.removeprefix(b"error ") if told.startswith(b"error ") else ended.stdout

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import msgspec
 
+from planforge.workspace.sandbox import home
+
 MANY_PROCESSES = 2048
 LARGE_FILE = 16 * 1024**3
 SCRATCH = 4 * 1024**3
@@ -124,10 +126,11 @@ def _policy(
     if state is None and repository is not None:
         state = repository / STATE
     git = git_directories(repository) if repository else ()
+    whole = (repository,) if repository and not home.is_private(repository) else ()
     return Policy(
         writable=tuple(writable),
         read_only=(place / ".git", *git),
-        visible=(place, *((repository,) if repository else ()), *git, *visible),
+        visible=(place, *whole, *git, *visible),
         hidden=(*((state,) if state else ()), *hidden),
         network=network,
         memory_bytes=memory_bytes,

@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from planforge.workspace.sandbox import home
+from planforge.workspace.sandbox import home, needs
 from planforge.workspace.sandbox.policy import Policy
 
 SERVICES = Path("/run")
@@ -60,9 +60,10 @@ class View:
         self.cwd = cwd.resolve()
         lately = int(time.monotonic() / STALE)
         self._lately = lately
-        needed = home.needed(argv, env.get("PATH", os.defpath), cwd, lately)
+        usual, shut = _usual(homes, lately)
+        needed = needs.needed(argv, env.get("PATH", os.defpath), cwd, shut, policy.writable, lately)
         self._named = (*needed, *policy.visible, *policy.writable, cwd, self.home)
-        places = _usual(homes, lately) | _shown(needed, lately) | _put([cwd, *policy.visible], Access.READ)
+        places = usual | _shown(needed, homes, lately) | _put([cwd, *policy.visible], Access.READ)
         writable = _put(policy.writable, Access.WRITE)
         # What may be read may still be written to where everything around it may.
         within = tuple(f"{path}/".replace("//", "/") for path in writable)
@@ -108,10 +109,12 @@ def _put(paths: Iterable[Path], access: Access) -> dict[Path, Access]:
     return {path.resolve(): access for path in paths if os.access(path, os.F_OK)}
 
 
-def _usual(homes: Sequence[Path], lately: int) -> dict[Path, Access]:
-    """What holds for every program; one that was given a home has that for itself."""
+@lru_cache(maxsize=16)
+def _usual(homes: tuple[Path, ...], lately: int) -> tuple[dict[Path, Access], tuple[Path, ...]]:
+    """What holds for every program, and what is shut; one that was given a home has that for itself."""
     kinds = zip(*(_of_home(place, lately) for place in (*homes, None)), strict=True)
-    return {path: access for kind in kinds for part in kind for path, access in part.items()}
+    usual = {path: access for kind in kinds for part in kind for path, access in part.items()}
+    return usual, tuple(path for path, access in usual.items() if access is Access.SCRATCH)
 
 
 @lru_cache(maxsize=64)
@@ -127,10 +130,12 @@ def _of_home(place: Path | None, lately: int) -> tuple[dict[Path, Access], ...]:
 
 
 @lru_cache(maxsize=64)
-def _shown(needed: tuple[Path, ...], lately: int) -> dict[Path, Access]:
-    """What a program is started with."""
-    del lately
-    return _put(needed, Access.READ)
+def _shown(needed: tuple[Path, ...], homes: tuple[Path, ...], lately: int) -> dict[Path, Access]:
+    """What a program is started with, but nothing that is hidden as a whole, nor anything around that."""
+    usual, shut = _usual(homes, lately)
+    wide = {*shut, *(parent for place in shut for parent in place.parents)}
+    found = _put(needed, Access.READ)
+    return {path: access for path, access in found.items() if path not in wide and path not in usual}
 
 
 def shared() -> Iterator[Path]:

@@ -18,18 +18,19 @@ from planforge.rules.scanning.lexing.engine import (
 )
 
 LINE = r"//[^\n]*"
-DOUBLE = r'"(?:[^"\\\n]|\\.)*+"?'
-SINGLE = r"'(?:[^'\\\n]|\\.)*+'?"
+DOUBLE = r'"(?>(?:[^"\\\n]|\\.)*)"?'
+SINGLE = r"'(?>(?:[^'\\\n]|\\.)*)'?"
 
 
 def _body(pattern: str) -> re.Pattern[str]:
-    return re.compile(f"(?:{pattern})*+", re.DOTALL)
+    # Atomic, not possessive: before Python 3.11.5, that keeps what an alternative read that did not fit.
+    return re.compile(f"(?>(?:{pattern})*)", re.DOTALL)
 
 
 # JavaScript and TypeScript
 
 TEMPLATE = Quote(_body(r"[^`\\$]|\\.|\$(?!\{)"), "`", "${")
-REGEX = re.compile(r"/(?![*/])(?:[^\\/\[\n]|\\[^\n]|\[(?:[^\]\\\n]|\\[^\n])*+\])++/[A-Za-z]*+")
+REGEX = re.compile(r"/(?![*/])(?>(?:[^\\/\[\n]|\\[^\n]|\[(?>(?:[^\]\\\n]|\\[^\n])*)\])+)/[A-Za-z]*+")
 WORD = re.compile(r"[\w$]+$")
 BEFORE_REGEX = frozenset(
     [
@@ -135,7 +136,7 @@ RUST = dialect(
         "line": LINE,
         "block": r"/\*",
         "raw": r'\b(?:b|c)?r#{0,255}"',
-        "double": r'"(?s:[^"\\]|\\.)*+"?',
+        "double": r'"(?>(?s:[^"\\]|\\.)*)"?',
         "letter": r"'(?:\\(?:u\{[^}\n]{0,8}\}|x..|.)|[^\\'\n])'",
     },
     {
@@ -155,7 +156,7 @@ JAVA = dialect(
     {
         "line": LINE,
         "block": r"/\*",
-        "text": r'"""(?s:[^"\\]|\\.|"(?!""))*+(?:""")?',
+        "text": r'"""(?>(?s:[^"\\]|\\.|"(?!""))*)(?:""")?',
         "double": DOUBLE,
         "letter": LETTER,
     },
@@ -205,7 +206,7 @@ CSHARP = dialect(
         "words": r"^[ \t]*#[ \t]*(?:region|endregion|error|warning|pragma)\b[^\n]*",
         "raw": r'\${0,8}@?"{3,}+',
         "hole_verbatim": r'(?:\$@|@\$)"',
-        "verbatim": r'@"(?:[^"]|"")*+"?',
+        "verbatim": r'@"(?>(?:[^"]|"")*)"?',
         "hole": r'\$"',
         "double": DOUBLE,
         "letter": r"'(?:\\[^\n][^'\n]{0,8}|[^'\\\n])'",
@@ -258,14 +259,14 @@ def _php_heredoc(cursor: Cursor, found: re.Match[str]) -> None:
 
 PHP = dialect(
     {
-        "line": r"//(?:[^\n?]|\?(?!>))*+",
+        "line": r"//(?>(?:[^\n?]|\?(?!>))*)",
         "block": r"/\*",
-        "hash": r"\#(?!\[)(?:[^\n?]|\?(?!>))*+",
+        "hash": r"\#(?!\[)(?>(?:[^\n?]|\?(?!>))*)",
         "out": r"\?>",
         "heredoc": r"<<<(?=[ \t]*[\"'A-Za-z_])",
         "double": '"',
-        "single": r"'(?s:[^'\\]|\\.)*+'?",
-        "shell": r"`(?s:[^`\\]|\\.)*+`?",
+        "single": r"'(?>(?s:[^'\\]|\\.)*)'?",
+        "shell": r"`(?>(?s:[^`\\]|\\.)*)`?",
     },
     {
         "line": comment,

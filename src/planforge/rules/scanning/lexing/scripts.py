@@ -9,7 +9,7 @@ from planforge.rules.scanning.lexing.engine import whole_string as string
 
 
 def _body(pattern: str) -> re.Pattern[str]:
-    return re.compile(f"(?:{pattern})*+", re.DOTALL)
+    return re.compile(f"(?>(?:{pattern})*)", re.DOTALL)
 
 
 # Ruby
@@ -121,7 +121,7 @@ RUBY = dialect(
         "global": r"\$[\"'`/]",
         "letter": r"(?<![\w)\]}])\?(?:\\.|[^\s\w]|\w(?!\w))",
         "double": '"',
-        "single": r"'(?s:[^'\\]|\\.)*+'?",
+        "single": r"'(?>(?s:[^'\\]|\\.)*)'?",
         "shell": "`",
         "percent": r"%(?=[qQwWiIrsx]?[^\w\s])",
         "heredoc": r"<<(?=[~\-\"'`A-Z_])",
@@ -161,7 +161,7 @@ SHELL = dialect(
         "escape": r"\\.",
         "hash": r"(?<![^\s;&|()`])\#[^\n]*",
         "parameter": r"\$\{[^{}\"'\n]*+\}",
-        "ansi": r"\$'(?s:[^'\\]|\\.)*+'?",
+        "ansi": r"\$'(?>(?s:[^'\\]|\\.)*)'?",
         "single": r"'[^']*+'?",
         "double": '"',
         "here": r"<<<",
@@ -185,10 +185,10 @@ SHELL = dialect(
 PYTHON = dialect(
     {
         "hash": r"\#[^\n]*",
-        "long_double": r'"""(?s:[^"\\]|\\.|"(?!""))*+(?:""")?',
-        "long_single": r"'''(?s:[^'\\]|\\.|'(?!''))*+(?:''')?",
-        "double": r'"(?:[^"\\\n]|\\(?s:.))*+"?',
-        "single": r"'(?:[^'\\\n]|\\(?s:.))*+'?",
+        "long_double": r'"""(?>(?s:[^"\\]|\\.|"(?!""))*)(?:""")?',
+        "long_single": r"'''(?>(?s:[^'\\]|\\.|'(?!''))*)(?:''')?",
+        "double": r'"(?>(?:[^"\\\n]|\\(?s:.))*)"?',
+        "single": r"'(?>(?:[^'\\\n]|\\(?s:.))*)'?",
     },
     dict.fromkeys(("long_double", "long_single", "double", "single"), string) | {"hash": comment},
 )
