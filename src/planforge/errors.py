@@ -45,12 +45,16 @@ Everything Planforge can say no with, and the exit code each no has.
         ├── SecretFound                   a change holds a secret, so nothing of it is committed
         └── PerformerFailed               what a flow sees of any of these, live or replayed
 
-A message is one line with code in backticks. A hint, if any, is the next command to type.
+A message is one line with code in backticks. A hint, if any, says what to do next, as actions (`actions.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from planforge.actions import Hint
 
 
 class PlanforgeError(Exception):
@@ -58,7 +62,7 @@ class PlanforgeError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(self, message: str, hint: Hint | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -127,7 +131,7 @@ class PhasesStale(RefusedByGate):
 class StaleView(RefusedByGate):
     """A person decided what is decided, gone, or not what they looked at; what is so now is said."""
 
-    def __init__(self, message: str, hint: str | None = None, *, current: object = None) -> None:
+    def __init__(self, message: str, hint: Hint | None = None, *, current: object = None) -> None:
         super().__init__(message, hint)
         self.current = current
         """What is so now, for programs."""
@@ -160,7 +164,7 @@ class Locked(PlanforgeError):
 class LeaseHeld(Locked):
     """A path is leased to somebody else."""
 
-    def __init__(self, path: str, holder: str, until: str, hint: str | None = None) -> None:
+    def __init__(self, path: str, holder: str, until: str, hint: Hint | None = None) -> None:
         super().__init__(f"`{path}` is leased to `{holder}` until {until}", hint)
         self.path = path
         self.holder = holder
@@ -180,7 +184,7 @@ class TryLater(PlanforgeError):
 class AgentLimited(TryLater):
     """The agent's usage limit is reached."""
 
-    def __init__(self, message: str, hint: str | None = None, *, until: str = "") -> None:
+    def __init__(self, message: str, hint: Hint | None = None, *, until: str = "") -> None:
         super().__init__(message, hint)
         self.until = until
         """When it can go on, as an instant in UTC; empty if the agent did not say."""
@@ -269,7 +273,7 @@ class SecretFound(CannotPerform):
 class PerformerFailed(CannotPerform):
     """A recorded failure of an effect, as the flow meets it."""
 
-    def __init__(self, error: str, message: str, hint: str | None = None) -> None:
+    def __init__(self, error: str, message: str, hint: Hint | None = None) -> None:
         super().__init__(message, hint)
         self.error = error
 

@@ -215,16 +215,18 @@ def plain_form(words: list[str]) -> dict[str, object] | None:
 
 def fail(error: PlanforgeError, code: int) -> int:
     """Say what went wrong and what to do about it."""
+    from planforge.interfaces.cli import typed
     from planforge.interfaces.cli.printing import as_document, hush, visible
 
-    hint = f"\n\nhint: {visible(error.hint)}" if error.hint else ""
+    advice = typed.text(error.hint) if error.hint else None
+    hint = f"\n\nhint: {visible(advice)}" if advice else ""
     try:
         print(f"error: {visible(error.message)}{hint}", file=sys.stderr, flush=True)
     except OSError:  # nobody listens, and the exit code says it too
         hush(sys.stderr)
     if "--json" in sys.argv:
         name = type(error).__name__
-        said: dict[str, object] = {"code": code, "error": name, "message": error.message, "hint": error.hint}
+        said: dict[str, object] = {"code": code, "error": name, "message": error.message, "hint": advice}
         if isinstance(error, StaleView):
             said["current"] = error.current
         try:
