@@ -34,8 +34,8 @@ elif Path(found).read_bytes().startswith(b"#!"):
     os.environ["PATH"] = f"{Path(sys.base_prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"
 
 
-# A shell starts a background job with SIGINT and SIGQUIT ignored, `nohup` does the same with SIGHUP, and every
-# program that the tests start would inherit that: no test of Ctrl-C or of signal masks could pass.
+# A shell starts a background job with SIGINT and SIGQUIT ignored, and `nohup` does the same with SIGHUP.
+# Programs that the tests start would inherit that: no test of Ctrl-C or of signal masks could pass.
 for ignored, handler in (
     (signal.SIGINT, signal.default_int_handler),
     (signal.SIGQUIT, signal.SIG_DFL),
