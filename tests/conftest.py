@@ -34,11 +34,15 @@ elif Path(found).read_bytes().startswith(b"#!"):
     os.environ["PATH"] = f"{Path(sys.base_prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"
 
 
-# A shell starts what goes on in its background with these ignored, and whatever that starts ignores them too:
-# no test of Ctrl-C could pass.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+# A shell starts a background job with SIGINT and SIGQUIT ignored, and `nohup` does the same with SIGHUP.
+# Programs that the tests start would inherit that: no test of Ctrl-C or of signal masks could pass.
+for ignored, handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGQUIT, signal.SIG_DFL),
+    (signal.SIGHUP, signal.SIG_DFL),
+):
+    if signal.getsignal(ignored) is signal.SIG_IGN:
+        signal.signal(ignored, handler)
 
 
 def pytest_collection_finish() -> None:

@@ -95,6 +95,11 @@ def test_only_what_can_be_left_out_may_be_empty(key: str) -> None:
     ("text", "problem"),
     [
         (r'forge.plans = "a\u0000b"', r"`forge.plans` has the control character '\x00' in it"),
+        ("check.command = []", "`check.command` names no program"),
+        ('checks.lint.command = [" "]', "`checks.lint.command` names no program"),
+        ('land.branch = "a b"', "`land.branch`: `a b` is not the name of a branch"),
+        ('land.branch = "-x"', "`land.branch`: `-x` is not the name of a branch"),
+        ('land.branch = "a..b"', "`land.branch`: `a..b` is not the name of a branch"),
         (r'check.command = ["a\u001b[2J"]', r"`check.command[0]` has the control character '\x1b' in it"),
         (r'land.branch = "\u009b"', r"`land.branch` has the control character '\x9b' in it"),
         (r'checks."a\u001bb".command = ["a"]', r"'a\x1bb' is not a name"),

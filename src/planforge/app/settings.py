@@ -61,6 +61,9 @@ LEAST = {
 """The least that makes sense of a number; 0 for all others. No heartbeat at all is 0 too."""
 
 
+NO_BRANCH = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|//|^[-/]|(?:^|/)\.")
+"""What git refuses in the name of a branch."""
+
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """All control characters but the ends of lines and tabs, which scripts have."""
 OWNED = {".git": "git", ".planforge": "Planforge"}
@@ -328,6 +331,8 @@ def parse(content: bytes) -> Settings:
     _require_money_put_aside(settings.budget)
     _require_sense(settings.protect)
     _require_reasons(settings.scan)
+    _require_commands(settings)
+    _require_branch(settings.land.branch)
     for key, path, may_be_empty in _paths(settings):
         if path or not may_be_empty:
             _require_path(key, path)
@@ -434,6 +439,25 @@ def _require_sense(protect: ProtectSettings) -> None:
                 "`protect.secrets.allow` needs a fingerprint and a reason",
                 "the fingerprint is in the reason why the attempt was refused: `planforge log`",
             )
+
+
+def _require_commands(settings: Settings) -> None:
+    """Refuse a check that runs nothing: it would be found out only after an agent was paid."""
+    checks = {("checks", name): check for name, check in settings.checks.items()}
+    if settings.check:
+        checks["check",] = settings.check
+    for key, check in checks.items():
+        if not check.command or not check.command[0].strip():
+            raise wrong(
+                f"`{toml.dotted((*key, 'command'))}` names no program",
+                "name one, or remove the setting: checks are detected then",
+            )
+
+
+def _require_branch(branch: str) -> None:
+    """Refuse what git does not take as the name of a branch."""
+    if branch and (NO_BRANCH.search(branch) or branch.endswith((".", "/", ".lock"))):
+        raise wrong(f"`land.branch`: `{branch}` is not the name of a branch")
 
 
 def _require_reasons(scan: ScanSettings) -> None:

@@ -206,7 +206,8 @@ def test_nothing_but_ours_is_ever_printed_even_where_nobody_set_up_logging(tmp_p
         "send(method='session/update', params={'wrong': 1}); say('done'); end(prompt)\n"
     )
     process = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", PROGRAM, *agent(body)],
+        # Every warning, and not `-X dev`: there asyncio also says how slow a busy machine is.
+        [sys.executable, "-W", "always", "-c", PROGRAM, *agent(body)],
         cwd=tmp_path,
         capture_output=True,
         text=True,
