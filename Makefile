@@ -63,7 +63,7 @@ bench: .venv/ready .venv-bench/ready ## Measure against a bare commit and the pe
 	$(BIN)/python -m benchmarks.bench $(BENCH)
 
 guardrails: .venv/ready ## Agents that misbehave, and what becomes of it (GUARDRAILS="--sample" for a minute)
-	@$(BIN)/python -m compileall -q src
+	@$(BIN)/python -m compileall -q src benchmarks/guardrails
 	$(BIN)/planforge bench guardrails --html build/guardrails.html $(GUARDRAILS)
 
 docs: .venv/ready ## Write the help pages anew
@@ -83,7 +83,7 @@ ifneq ($(shell .venv/bin/python -c '' 2>/dev/null && cat .venv/ready 2>/dev/null
 .PHONY: .venv/ready
 endif
 
-.venv/ready: requirements.lock pyproject.toml
+.venv/ready: requirements.lock pyproject.toml benchmarks/guardrails/pyproject.toml
 	@python='$(PYTHON)'; : "$${python:=$$(tools/find-python)}"; \
 	  test -n "$$python" && "$$python" tools/set_up.py .venv requirements.lock --project
 

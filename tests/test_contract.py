@@ -47,6 +47,7 @@ def test_the_source_keeps_its_contract(tmp_path: Path) -> None:
         {"app/plans.py": "import planforge.interfaces.cli.words\n"},
         {"agents/acp/wire.py": "import acp\n"},
         {"app/runs.py": "import pydantic\n"},
+        {"interfaces/cli/bench.py": "import planforge_guardrails.command\n"},
         {"workflows/step.py": "import time\n"},
         {"rules/loops.py": "import pathlib\n"},
     ],
