@@ -34,7 +34,7 @@ def agent() -> None:
 @click.option("--all", "everything", is_flag=True, help="Also those that are only taken when they are named.")
 @json_option
 def list_(measure: bool, everything: bool, as_json: bool) -> None:
-    """Show which agents are installed, where, and whether they are logged in
+    """Show which agents are installed and logged in
 
     A line has the name, the version, the login, how long it takes to start if that was measured, the roles
     that the settings give to it, its path and the beginning of the hash of its file: what lies first on PATH

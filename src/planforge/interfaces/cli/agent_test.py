@@ -23,7 +23,9 @@ WIDTH = 100
 @click.option("--only", "only", multiple=True, metavar="CHECK", help="Only this check; may be given often.")
 @json_option
 def test(name: str, live: bool, only: tuple[str, ...], as_json: bool) -> int:
-    """Try what an agent really does: write, read-only, resume, cancel, time-out, usage, errors
+    """Test what an agent really does
+
+    The checks: write, read-only, resume, cancel, time-out, usage, errors.
 
     The agent works in a repository that is made for it and removed afterwards. A scripted model on loopback
     stands behind it, so nothing is paid and no login is needed. Exits with 0 only if every check passed.

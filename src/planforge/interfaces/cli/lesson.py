@@ -136,7 +136,9 @@ def add(
 @actor_option
 @json_option
 def supersede(old: str, by: str, actor: str | None, as_json: bool) -> None:
-    """Put a lesson in the place of another, which stays in the file and points to it
+    """Replace a lesson with another one
+
+    The old lesson stays in the file and names the new one.
 
     Exits with 5 if OLD has given way to another one already.
 
@@ -159,7 +161,7 @@ def supersede(old: str, by: str, actor: str | None, as_json: bool) -> None:
 @actor_option
 @json_option
 def stale(name: str, reason: str, actor: str | None, as_json: bool) -> None:
-    """Say that a lesson does not hold any more; no agent is told it from then on
+    """Mark a lesson as stale: no agent is told it again
 
     `planforge lesson add LESSON --update ID` makes it active again.
 

@@ -9,6 +9,7 @@ import click
 from planforge.interfaces.cli import plan_diff, plan_file, plan_land, plan_make, plan_phases, plan_runs
 from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.sections import SectionedGroup
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
 
@@ -21,9 +22,18 @@ CLOSED = "nothing more is to be done with it"
 SEEN = "The hash of what you read, as `plan show` says; refused if the plan is another by now."
 
 
-@click.group()
+SECTIONS = {
+    "Write": ("create", "import", "adopt", "audit"),
+    "Decide": ("approve", "skip", "skip-to"),
+    "Run": ("run", "run-one", "run-phase", "retry", "land"),
+    "Look": ("list", "show", "phases", "diff", "evidence", "decompose", "tasks"),
+    "End": ("close", "cancel", "reopen"),
+}
+
+
+@click.group(cls=SectionedGroup, sections=SECTIONS)
 def plan() -> None:
-    """Make, list, show, approve, run, cancel and close plans
+    """Write, approve, run and land plans
 
     A plan is named by its id, its number or its task: `plan-007`, `plan-7`, `7`, `ws-007`.
     """

@@ -27,7 +27,7 @@ COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 )
 @json_option
 def diff(plan_id: str, rounds: tuple[str, str], as_json: bool) -> None:
-    """Show what changed in a plan between two rounds of its audit, and why
+    """Show what changed between two audits, and why
 
     A round is what was audited in it. What was found from A on is why B is different.
 

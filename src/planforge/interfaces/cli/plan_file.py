@@ -29,7 +29,7 @@ file_argument = click.argument("file", type=click.Path(path_type=Path, allow_das
 @click.option("--structural", is_flag=True, help="Look at the form alone; no agent is asked.")
 @json_option
 def audit(plan: Path, structural: bool, as_json: bool) -> int:
-    """Audit a plan once more, or say what is wrong with the form of any Markdown file
+    """Audit a plan again, or check the form of a Markdown file
 
     With --structural no agent is paid: it exits with 0 if nothing has to change, 1 if something has, 2 if
     FILE cannot be read; `-` reads standard input. What is missing is blocking; a section that is empty or

@@ -91,7 +91,7 @@ def _told(opened: PullRequest) -> str:
 @click.option("--markdown", is_flag=True, help="As Markdown, which is also what is printed otherwise.")
 @json_option
 def evidence(plan_id: str, markdown: bool, as_json: bool) -> None:
-    """Show what is known of a plan and what shows it, on one page
+    """Show the evidence for a plan on one page
 
     Its objective, its phases with their commits, what was measured on which tree by which command, scores,
     audits with the findings that remain, who approved what, and how to check all of it. Secrets are left out.

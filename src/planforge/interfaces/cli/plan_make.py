@@ -136,7 +136,7 @@ def import_(source_: str, task: str, new: bool, as_json: bool) -> None:
 @actor_option
 @json_option
 def adopt(plan_ids: tuple[str, ...], every: bool, actor: str | None, as_json: bool) -> int:
-    """Take in plan files that this ledger does not know, such as those of a clone
+    """Adopt plan files that this ledger does not know yet
 
     Each keeps its number and its file. What is done, closed or cancelled by its file is closed or cancelled
     here; every other plan is a draft and wants an approval, whatever its file says. Phases are made anew,

@@ -59,7 +59,7 @@ def list_(as_json: bool) -> None:
 def simulate(
     trajectory: Path, name: str, pairs: tuple[str, ...], plot: bool, svg: Path | None, as_json: bool
 ) -> None:
-    """Show, iteration by iteration, what every guard saw and which one fired
+    """Show what every guard saw in each iteration, and which one fired
 
     TRAJECTORY.json is a list of iterations, each with `issues` (severity, description) and, where they are
     known, `post_fix_issues` and `tests` {total, passed, failed}; `-` reads standard input.

@@ -61,7 +61,7 @@ def list_(as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def show_(name: str, as_json: bool) -> None:
-    """Show one role: what it may do, the texts it comes from, and what its agent is told about it
+    """Show one role: its rights, its texts and its prompt
 
     \b
     Example:

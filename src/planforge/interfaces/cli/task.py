@@ -137,7 +137,9 @@ def abandon(name: str, reason: str, actor: str | None, as_json: bool) -> None:
 @click.argument("name", metavar="TASK")
 @json_option
 def log(name: str, as_json: bool) -> None:
-    """Print a line for each thing that happened: time|agent|persona|status|detail
+    """Print what happened to a task, one line each
+
+    A line is `time|agent|persona|status|detail`.
 
     \b
     Examples:
