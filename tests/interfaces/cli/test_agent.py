@@ -160,7 +160,7 @@ def test_without_an_agent_a_command_that_needs_one_says_so_and_nothing_is_half_d
     assert "looked for `claude-agent-acp`, `claude`, `codex-acp`, `codex`, `gemini`" in shown.stderr
     assert "planforge demo" in shown.stderr
     assert (fingerprint(root), sorted((root / ".planforge").rglob("*"))) == before
-    assert planforge("log", cwd=root, extra=alone).stdout == "nothing has happened yet\n"
+    assert planforge("log", cwd=root, extra=alone).stdout == "no events yet\n"
 
 
 @pytest.mark.dear

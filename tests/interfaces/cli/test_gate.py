@@ -110,7 +110,7 @@ def test_approve_opens_the_gate_and_says_what_to_resume(project: Project) -> Non
     assert gates.decision(project, "plan-001", GATE, gate.content) is not None
     assert "approved by Ada: fine" in planforge("gate", "show", "1", cwd=project.root).stdout
     assert "approved" in planforge("gate", "list", "--all", cwd=project.root).stdout
-    assert "Ada let it through gate protected/phase-1" in planforge("log", "-n", "1", cwd=project.root).stdout
+    assert "Ada approved gate protected/phase-1" in planforge("log", "-n", "1", cwd=project.root).stdout
 
 
 def test_reject_keeps_who_and_why(project: Project) -> None:
@@ -122,7 +122,7 @@ def test_reject_keeps_who_and_why(project: Project) -> None:
         "no",
     )
     assert found["runs"] == ["run-001"]
-    assert "Ada said no at gate protected/phase-1" in planforge("log", "-n", "1", cwd=project.root).stdout
+    assert "Ada rejected gate protected/phase-1" in planforge("log", "-n", "1", cwd=project.root).stdout
 
 
 @pytest.mark.parametrize(
