@@ -52,8 +52,8 @@ def raised(project: Project, text: str = "on: [push]\n", *, path: str = CI) -> G
 
 def test_list_says_when_nothing_waits(project: Project) -> None:
     shown = planforge("gate", "list", cwd=project.root)
-    assert (shown.returncode, shown.stdout) == (0, "no change waits for a person\n")
-    assert planforge("gate", "list", "--all", cwd=project.root).stdout == "there was no gate yet\n"
+    assert (shown.returncode, shown.stdout) == (0, "no gate is waiting\n")
+    assert planforge("gate", "list", "--all", cwd=project.root).stdout == "no gates yet\n"
     assert document("gate", "list", cwd=project.root) == {"schema_version": 1, "gates": []}
 
 

@@ -68,7 +68,7 @@ def test_an_argument_that_is_not_utf_8_is_named(
     said = call(*words)
     assert said.code == 2
     assert said.err.startswith(f"error: {named} is not UTF-8: `caf\\xe9")
-    assert "\n\nhint: type it in UTF-8" in said.err
+    assert "\n\nhint: use UTF-8" in said.err
     assert len(at.events()) == before
 
 
