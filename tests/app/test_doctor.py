@@ -505,7 +505,7 @@ def test_the_command_exits_with_1_if_something_fails_and_0_when_it_was_mended(ro
     assert "fix: planforge doctor --fix" in failed.stdout
     mended = planforge("doctor", "--fix", cwd=root)
     assert mended.returncode == 0, mended.stdout
-    assert mended.stdout.startswith("mended state: wrote `.planforge/.gitignore`\n\n")
+    assert mended.stdout.startswith("repaired state: wrote `.planforge/.gitignore`\n\n")
 
 
 def test_the_command_prints_json(root: Path) -> None:

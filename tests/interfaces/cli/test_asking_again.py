@@ -83,4 +83,4 @@ def test_two_attempts_that_get_nowhere_and_the_third_has_a_heavy_model(plan: Reh
     assert process.returncode == 1
     (escalated,) = plan.events(TierEscalated)
     assert (escalated.step, escalated.attempt, escalated.tier) == ("phase-1", 3, "heavy")
-    assert "the developer gets a heavy model this once" in process.stderr
+    assert "the developer gets a heavy model for this attempt" in process.stderr

@@ -118,7 +118,7 @@ def test_the_accounts_are_shown_with_limits_and_what_is_left(plan: Rehearsal) ->
 
 
 def test_a_project_that_has_spent_nothing_says_so(tmp_path: Path) -> None:
-    assert planforge("budget", cwd=workshop(tmp_path)).stdout == "nothing has been spent\n"
+    assert planforge("budget", cwd=workshop(tmp_path)).stdout == "nothing spent yet\n"
 
 
 def test_a_budget_that_makes_no_sense_is_refused_before_anything_begins(plan: Rehearsal) -> None:

@@ -206,7 +206,7 @@ def test_a_plan_that_was_cancelled_before_its_first_draft_can_be_taken_back(
     assert call("forge", "cancel", "2").code == 0
     line = call("plan", "list").out.splitlines()[1]
     assert line.startswith("plan-002  CANCELLED")
-    assert line.endswith("(no draft of it was finished)")
+    assert line.endswith("(no draft was finished)")
     back = "planforge plan reopen plan-002 --reason TEXT"
     for words in (("plan", "show", "2"), ("plan", "show", "2", "--recorded"), ("forge", "2")):
         said = call(*words)

@@ -89,7 +89,7 @@ def test_a_phases_file_that_nobody_touched_is_not_said_to_be_edited_when_the_pla
     call("plan", "phases", "1", "--regenerate")
     edit(at)
     shown = call("plan", "phases", "1")
-    assert "the plan has changed since these phases were made" in shown.err
+    assert "the plan has changed since its phases were generated" in shown.err
     assert "edited text" not in shown.err
     path = at.root / "docs/plans/plan-001-phases.md"
     path.write_text(path.read_text().replace("pending", "done", 1))

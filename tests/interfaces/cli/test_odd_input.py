@@ -68,7 +68,7 @@ def test_an_argument_that_is_not_utf_8_is_named(
     said = call(*words)
     assert said.code == 2
     assert said.err.startswith(f"error: {named} is not UTF-8: `caf\\xe9")
-    assert "\n\nhint: type it in UTF-8" in said.err
+    assert "\n\nhint: use UTF-8" in said.err
     assert len(at.events()) == before
 
 
@@ -103,7 +103,7 @@ def test_a_number_of_days_that_no_calendar_has_is_refused(call: Command, days: s
 
 
 def test_the_log_since_a_number_that_no_event_has_is_empty(call: Command) -> None:
-    assert call("log", "--since", "1" + "0" * 30).out == "nothing like that has happened yet\n"
+    assert call("log", "--since", "1" + "0" * 30).out == "no such events yet\n"
 
 
 @pytest.mark.parametrize("pace", ["nan", "inf", "-1", "1e9"])

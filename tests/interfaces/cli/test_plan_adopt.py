@@ -45,7 +45,7 @@ def statuses(said: Said) -> dict[str, str]:
 
 def test_a_ledger_that_does_not_know_plan_files_says_so_and_what_to_type(call: Command) -> None:
     listed = call("plan", "list")
-    assert listed.out == "no plan is known here yet\n"
+    assert listed.out == "no plans known here yet\n"
     assert listed.err == "2 plan files are not known here; take them in: `planforge plan adopt --all`\n"
     status = call("status")
     assert "2 plan files" in status.out

@@ -1,10 +1,10 @@
 """
 `planforge chat`: the command language at a prompt, or line by line from a pipe.
 
-What begins with `!` is a command; anything else is put to an agent, whose answer is waited for. Forges and
-runs go on in the background while more is typed. Replies go to standard output, one JSON object a line with
-`--json`; progress goes to standard error. On a terminal Ctrl-C stops what goes on, and a second one leaves;
-Ctrl-D leaves. From a pipe, whatever was begun is waited for when the input ends.
+A line that begins with `!` is a command. Any other line goes to an agent, and the chat waits for the answer.
+Forges and runs continue in the background. Replies go to standard output, one JSON object a line with
+`--json`; progress goes to standard error. On a terminal Ctrl-C stops the running work, and a second Ctrl-C
+leaves; Ctrl-D leaves. From a pipe, the chat waits for all work when the input ends.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 
 PROMPT = "> "
 GLANCE = 0.2
-"""How often whoever waits looks whether somebody wants it to stop, in seconds."""
+"""Seconds between two looks for a signal to stop."""
 
 
 @click.command()
-@click.option("--as", "actor", metavar="NAME", help="Who decides; otherwise it is you, as git knows you.")
+@click.option("--as", "actor", metavar="NAME", help="Who decides; by default you, as git knows you.")
 @json_option
 @click.pass_context
 def chat(ctx: click.Context, actor: str | None, as_json: bool) -> None:
-    """Talk: commands that begin with `!`, and anything else to an agent
+    """Type commands with `!`, or talk to an agent about the project
 
-    `!help` lists the commands. Forges and runs go on in the background; `!stop` stops them, and nothing is
-    lost. An agent's answer may ask for a few things to be done; what needs a person, such as an approval, is
-    left to you. Ctrl-C stops what goes on, a second one leaves; Ctrl-D leaves.
+    `!help` lists the commands. Forges and runs continue in the background; `!stop` interrupts them, and
+    nothing is lost. An agent's answer may ask for a few actions. Decisions that need a person, such as an
+    approval, stay with you. Ctrl-C stops the running work, a second Ctrl-C leaves; Ctrl-D leaves.
 
-    From a pipe, each line is taken as if it were typed, and the exit code is the highest of all replies.
+    From a pipe, each line is read as if it were typed. The exit code is the highest of all replies.
 
     \b
     Examples:
@@ -73,7 +73,7 @@ class _Chat:
         self._attended = sys.stdin.isatty() and sys.stdout.isatty()
         self._prompting = False
         self._waiting = False
-        """Whether a signal may break in: nothing is half done then."""
+        """Whether a signal may interrupt now: nothing is half done."""
         self._signalled = False
         self._printing = threading.RLock()
         self._said: list[Said] = []
@@ -139,7 +139,7 @@ class _Chat:
                     return Interrupted.exit_code
                 warned = True
                 if not self._stop_all():
-                    self._talk("nothing goes on; Ctrl-C again leaves")
+                    self._talk("nothing is running; Ctrl-C again leaves")
 
     def _read(self) -> str | None:
         if not self._attended:
@@ -229,7 +229,7 @@ class _Chat:
     # Leaving
 
     def _stop_all(self) -> bool:
-        """Stop what goes on; whether anything did."""
+        """Stop the running work; True if there was any."""
         from planforge.app import background
         from planforge.app.language import perform
         from planforge.rules.commands import shapes
@@ -240,7 +240,7 @@ class _Chat:
         return True
 
     def _leave(self) -> None:
-        """From a pipe, whatever was begun is waited for; a person who leaves has it stopped."""
+        """From a pipe, wait for all work; if a person leaves, stop it."""
         from planforge.app import background
 
         while not self._attended and (works := background.under_way(self._project)):
@@ -273,7 +273,7 @@ class _Chat:
         self._print(visible(text), sys.stderr)
 
     def _print(self, text: str, stream: object) -> None:
-        """A text by whatever thread, before what somebody is typing."""
+        """Print a text from any thread, above the line that is being typed."""
         assert stream in (sys.stdout, sys.stderr)
         to_stderr = stream is sys.stderr
         with self._printing:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from planforge.app.landing import LandReport
     from planforge.app.project import Project
 
-ONLY = "A file or glob that may be changed, and nothing else may be; can be given again."
-ANYWAY = "Begin also if the words do not sound like a small change; that is kept on record."
-ACCEPT = "Take the change of FIX, which passed and is not small, exactly as it is."
-AGAIN = "Do FIX once more from where the checkout is now, in the place of the former one."
+ONLY = "The only file or glob that may be changed; can be repeated."
+ANYWAY = "Start even if the request does not sound small; this is recorded."
+ACCEPT = "Accept the change of FIX, which passed but is not small, exactly as it is."
+AGAIN = "Do FIX again from the current checkout; replaces the earlier result."
 
 
 @click.command()
@@ -31,8 +31,8 @@ AGAIN = "Do FIX once more from where the checkout is now, in the place of the fo
 @click.option("--onto", metavar="BRANCH", help=ONTO)
 @click.option("--accept", metavar="FIX", help=ACCEPT)
 @click.option("--again", metavar="FIX", help=AGAIN)
-@click.option("--reason", metavar="TEXT", help="Why it is accepted; kept on record with your name.")
-@click.option("--as", "actor", metavar="NAME", help="Who wants it; otherwise it is you, as git knows you.")
+@click.option("--reason", metavar="TEXT", help="Why you accept it; recorded with your name.")
+@click.option("--as", "actor", metavar="NAME", help="Who wants it; by default you, as git knows you.")
 @json_option
 @click.pass_context
 def fix(
@@ -50,13 +50,13 @@ def fix(
 ) -> None:
     """Make a small change, without a plan
 
-    REQUEST is what you want, in your words; `-` reads it from standard input. One agent makes the change in a
-    worktree of its own, and it lands on the branch `planforge/fix-NNN` if Planforge's own run of the tests
-    passes on its exact tree: leases, budgets, secrets and protected paths hold as in a plan.
+    REQUEST is what you want, in your words; `-` reads it from standard input. One agent makes the change in
+    its own worktree. The change lands on the branch `planforge/fix-NNN` if the tests pass when Planforge runs
+    them on its exact tree. Leases, budgets, secrets and protected paths are checked as in a plan.
 
-    Words that do not sound small are refused (exit code 5) with the `forge` command for them. A change that
-    turns out not to be small (`fix.max_files`, `fix.max_lines`) is kept and not taken (exit code 6): make a
-    plan of it, or accept it as it is.
+    A request that does not sound small is refused (exit code 5), with the `forge` command for it. A change
+    that turns out too large (`fix.max_files`, `fix.max_lines`) is kept but does not land (exit code 6): make
+    a plan of it, or accept it as it is.
 
     \b
     Examples:
@@ -89,9 +89,7 @@ def _require_one(
 ) -> None:
     given = [what for what in (request, accept, again) if what is not None]
     if len(given) != 1:
-        raise InvalidInput(
-            "say one of: what is to be changed, `--accept FIX`, `--again FIX`", 'as in `planforge fix "..."`'
-        )
+        raise InvalidInput("give a request, `--accept FIX` or `--again FIX`", 'as in `planforge fix "..."`')
     if accept is not None and not (reason or "").strip():
         raise InvalidInput("`--accept` needs a reason", "say why: `--reason TEXT`")
     if reason is not None and accept is None:

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from planforge.app.project import Project
     from planforge.kernel.effects import Probed
 
-ONTO = "The branch to land on; otherwise that of the settings, or the one that is checked out."
+ONTO = "The branch to land on; by default the one in the settings, or the one checked out."
 
 
 @click.command()
 @click.argument("plans", nargs=-1, metavar="[PLAN]...")
 @click.option("--onto", metavar="BRANCH", help=ONTO)
-@click.option("--dry-run", is_flag=True, help="Show what would land in which order, and change nothing.")
-@click.option("--probe", is_flag=True, help="Show which work that has not landed conflicts with which.")
+@click.option("--dry-run", is_flag=True, help="Show what would land, in which order; change nothing.")
+@click.option("--probe", is_flag=True, help="Show which unlanded plans conflict with each other.")
 @click.option(
-    "--update-checkout", is_flag=True, help="Bring what has landed into the checkout of the branch."
+    "--update-checkout", is_flag=True, help="Update the branch and its checkout with what has landed."
 )
 @json_option
 @click.pass_context
@@ -38,11 +38,11 @@ def land(
     update_checkout: bool,
     as_json: bool,
 ) -> None:
-    """Land finished plans on your branch
+    """Merge finished plans into your branch
 
-    Each plan is merged, the tests run again on the merged tree, and only then does the branch move. A branch
-    that is checked out is not moved: what lands is put on `planforge/landed/BRANCH` beside it, and
-    `--update-checkout` brings it into the branch and its files, if nothing of yours is in the way.
+    Merges each plan, runs the tests again on the merged tree, and only then moves the branch. A branch that
+    is checked out is not moved: the plans land on `planforge/landed/BRANCH` beside it. `--update-checkout`
+    then updates the branch and its files, if none of your changes is in the way.
 
     \b
     Examples:
@@ -54,7 +54,7 @@ def land(
     from planforge.app import landing
 
     if sum((dry_run, probe, update_checkout)) > 1:
-        raise InvalidInput("`--dry-run`, `--probe` and `--update-checkout` do not go together")
+        raise InvalidInput("use only one of `--dry-run`, `--probe` and `--update-checkout`")
     if plans and (probe or update_checkout):
         raise InvalidInput("`--probe` and `--update-checkout` take no plans")
     project = here()
@@ -64,7 +64,7 @@ def land(
         probed = landing.probe(project, onto)
         show(probed, lambda: _probed(probed), as_json=as_json)
     elif update_checkout:
-        ctx.exit(_drive(project, landing.begin_update(project, onto), "nothing to bring in", as_json))
+        ctx.exit(_drive(project, landing.begin_update(project, onto), "nothing to update", as_json))
     else:
         ctx.exit(begun(project, plans, onto, as_json))
 
@@ -134,9 +134,9 @@ def _previewed(preview: Preview) -> str:
     place = f", which is checked out in {preview.checkout}" if preview.checkout else ""
     lines = [f"onto {preview.branch}{place}"]
     if preview.checkout:
-        lines.append(f"by way of {preview.landing} at {preview.tip[:12]}")
+        lines.append(f"through {preview.landing} at {preview.tip[:12]}")
     if preview.catches_up:
-        lines.append(f"first the newest commits of {preview.branch} are merged into that")
+        lines.append(f"first the newest commits of {preview.branch} are merged into it")
     rows = [
         (
             item.plan,
@@ -162,4 +162,4 @@ def _probed(probed: Probed) -> str:
 
 def _paths(paths: tuple[str, ...], limit: int = 3) -> str:
     more = f" and {len(paths) - limit} more" if len(paths) > limit else ""
-    return (", ".join(paths[:limit]) or "a way that git does not name") + more
+    return (", ".join(paths[:limit]) or "a way that git does not report") + more

@@ -63,7 +63,7 @@ def run() -> None:
         code = fail(error, error.exit_code)
     except KeyboardInterrupt:
         code = fail(Interrupted("stopped"), Interrupted.exit_code)
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:  # the reader of our output has seen enough
         _hush_output()
         code = 0
     except OSError as error:
@@ -108,7 +108,7 @@ def _require_text(words: list[str]) -> None:
         shown = os.fsencode(value).decode("utf-8", WRITTEN_OUT)
         raise InvalidInput(
             f"{f'`{named}`' if is_option else f'argument {number + 1}'} is not UTF-8: `{shown}`",
-            "type it in UTF-8; rename a file whose name is in another encoding",
+            "use UTF-8; rename a file whose name is in another encoding",
         )
 
 
@@ -117,10 +117,10 @@ def _refused(error: OSError) -> PlanforgeError:
     try:
         os.getcwd()  # noqa: PTH109  (which is loaded)
     except OSError:
-        return NotFound("the current directory is gone", "change to one that is there: `cd`")
+        return NotFound("the current directory is gone", "change to an existing directory: `cd`")
     what = f"`{os.fsdecode(error.filename)}` cannot be used" if error.filename else "the system refuses"
     reason = error.strerror or str(error) or type(error).__name__
-    return PlanforgeError(f"{what}: {reason}", "see what is wrong here: `planforge doctor`")
+    return PlanforgeError(f"{what}: {reason}", "find the cause: `planforge doctor`")
 
 
 def _unprinted() -> PlanforgeError | None:

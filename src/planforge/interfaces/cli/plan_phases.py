@@ -16,20 +16,20 @@ from planforge.kernel.wording import counted
 if TYPE_CHECKING:
     from planforge.app.phases import PhasesView
 
-SIDE_BY_SIDE = "Cut the plan so that phases with different files can run at the same time, or do not."
+SIDE_BY_SIDE = "Split the plan into phases that can run at the same time, or into a chain."
 
 
 @click.command()
 @click.argument("plan_id")
-@click.option("--regenerate", is_flag=True, help="Regenerate them from the current plan.")
-@click.option("--keep-done", is_flag=True, help="With --regenerate: keep what is done and says the same.")
+@click.option("--regenerate", is_flag=True, help="Regenerate the phases from the current plan.")
+@click.option("--keep-done", is_flag=True, help="With --regenerate: keep finished phases that are unchanged.")
 @click.option("--parallel/--chain", default=None, help=SIDE_BY_SIDE)
 @json_option
 def phases(plan_id: str, regenerate: bool, keep_done: bool, parallel: bool | None, as_json: bool) -> None:
     """Show the phases of a plan, or regenerate them
 
-    A plan that is edited after its phases were made does not run until they are regenerated. Without
-    --keep-done every phase is to be done again; what has landed stays on the plan's branch either way.
+    If a plan is edited after its phases were generated, it does not run until they are regenerated. Without
+    --keep-done every phase is done again. Commits on the plan's branch stay either way.
 
     \b
     Examples:
@@ -39,9 +39,9 @@ def phases(plan_id: str, regenerate: bool, keep_done: bool, parallel: bool | Non
     from planforge.app import phases as found
 
     if keep_done and not regenerate:
-        raise click.UsageError("--keep-done goes with --regenerate")
+        raise click.UsageError("--keep-done needs --regenerate")
     if parallel is not None and not regenerate:
-        raise click.UsageError("--parallel and --chain go with --regenerate; see also `plan run --parallel`")
+        raise click.UsageError("--parallel and --chain need --regenerate; see also `plan run --parallel`")
     project = here()
     if regenerate:
         view = found.generate(project, plan_id, parallel=parallel, keep_done=keep_done, actor=project.person)
@@ -76,7 +76,7 @@ def text_of(view: PhasesView) -> str:
 
 def _warn(view: PhasesView) -> None:
     if view.stale:
-        talk("! the plan has changed since these phases were made; nothing runs until they are regenerated")
+        talk("! the plan has changed since its phases were generated; nothing runs until you regenerate them")
     for difference in view.edited:
         talk(f"! {view.path}: {difference}")
 
@@ -90,7 +90,7 @@ def _warn(view: PhasesView) -> None:
 def skip(plan_id: str, phase: str | None, actor: str | None, reason: str, as_json: bool) -> None:
     """Skip a phase, so that later phases can run
 
-    Without PHASE it is the first that was interrupted or failed. What it left is kept; nothing of it lands.
+    Without PHASE, skips the first phase that was interrupted or failed. Its work is kept but does not land.
 
     \b
     Examples:

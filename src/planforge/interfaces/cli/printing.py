@@ -15,25 +15,25 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 LINES, COLUMNS = 24, 80
 
 LEAST_ROOM = 20
-"""A last column with less room than this is not folded in its place but put below."""
+"""A last column with less room than this goes to the line below."""
 
 LONGEST = 2000
-"""So many characters of one line are shown; that there are more is said."""
+"""The most characters of one line that are shown; a note counts the rest."""
 
 
 def hush(stream: TextIO) -> None:
-    """Point a stream that nobody reads any more at nothing: then it cannot fail again, not even at exit."""
+    """Point a stream without a reader at /dev/null, so that it cannot fail again, not even at exit."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, stream.fileno())
     os.close(nothing)
 
 
 def unprinted(stream: TextIO, error: OSError) -> PlanforgeError:
-    """What to say if standard output takes nothing more, as on a full disk; it is not tried again."""
+    """The error if standard output cannot be written, as on a full disk; it is not tried again."""
     hush(stream)
     return PlanforgeError(
         f"standard output cannot be written: {error.strerror}",
-        "the command was carried out, only its answer is missing: see `planforge status`",
+        "the command is done, only its output is missing: see `planforge status`",
     )
 
 

@@ -1,8 +1,8 @@
 """
-The state of a project on one screen of 24 lines: what goes on, what waits, what there is, what it cost.
+The state of a project on one screen of 24 lines: what runs, what waits, the plans, the cost.
 
-Plain text without colours. What does not fit is folded into a line that says how much it is and which command
-shows it. Nothing here loads click: it belongs to the quick read commands.
+Plain text without colours. A section that does not fit ends with a line that counts the rest and names the
+command that shows it. Nothing here loads click, because this is one of the quick read commands.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from planforge.app.runs import RunRow
 
 MOST = {"running": 5, "waits": 6, "plans": 7, "tasks": 4, "runs": 3, "next": 3}
-"""How many lines a section has at the most."""
+"""The most lines of a section."""
 LEAST = {"runs": 0, "tasks": 1, "plans": 2, "next": 1, "running": 1, "waits": 3}
-"""How many lines it keeps where there is no room for all; what comes first makes room first."""
+"""The fewest lines of a section on a small screen; the first in this table shrinks first."""
 
 
 def page(found: Overview, size: tuple[int, int] | None = None) -> str:
-    """The whole screen, for a terminal of that many columns and lines; no columns is any width."""
+    """The whole screen for a terminal of this size; 0 columns is any width."""
     columns, lines = size or terminal()
     room = lines - 1  # the prompt comes below
     head = f"{visible(found.root)}  ({counted(found.events, 'event')})"
@@ -39,7 +39,7 @@ def page(found: Overview, size: tuple[int, int] | None = None) -> str:
 
 
 def _fitting(found: Overview, columns: int, room: int) -> list[list[str]]:
-    """The sections, each shortened as far as it may be until all of them fit, or as far as they do."""
+    """The sections, shortened until all of them fit or none can shrink any more."""
     most = dict(MOST)
     while True:
         sections = [section for section in _sections(found, columns, most) if section]
@@ -67,7 +67,7 @@ def _sections(found: Overview, columns: int, most: dict[str, int]) -> list[list[
 
 
 def _section(title: str, rows: list[str], most: int, command: str, count: int = 0) -> list[str]:
-    """So many rows, and a line that says how many more there are, of `count` if these are only some."""
+    """At most `most` rows, and a line that counts the rest; `count` is the total if `rows` are only some."""
     left = max(len(rows), count) - most
     more = [f"  and {left} more: {command}"] if left > 0 else []
     return [title, *rows[:most], *more] if rows else []
@@ -95,7 +95,7 @@ def _doing(run: Running) -> str:
 
 
 def _waits(found: Overview, columns: int) -> list[str]:
-    """The oldest first, each with the command on its right, for which there is always room."""
+    """The oldest first, each with its command on the right, which is never cut."""
     rows = [
         (age(found.now, each.since), each.name, visible(each.about), each.command) for each in found.waiting
     ]
@@ -107,7 +107,7 @@ def _waits(found: Overview, columns: int) -> list[str]:
 
 
 def _plans(found: Overview) -> list[str]:
-    """Those that are not over first, then the newest of the others."""
+    """Open plans first, then the newest of the others."""
     over = ("CLOSED", "CANCELLED")
     ordered = [item for item in found.plans if item.plan.status not in over]
     ordered += [item for item in reversed(found.plans) if item.plan.status in over]
@@ -157,7 +157,7 @@ def _tasks(found: Overview) -> list[str]:
 
 
 def _runs(found: Overview, most: int) -> list[str]:
-    """The newest of the runs that are over; those that are not stand above."""
+    """The newest ended runs; the others are in the sections above."""
     rows = [_run(run) for run in found.runs if not run.unfinished]
     shown = table(rows, "  ", 0).splitlines()[-most:] if most else []
     return _section("Runs", shown, most, "planforge log", max(found.ended, len(rows)))
@@ -174,7 +174,7 @@ def _run(run: RunRow) -> tuple[str, ...]:
 
 
 def cost(found: Cost) -> str:
-    """What something cost, in a few words; what is unknown is said to be."""
+    """A cost in a few words; unknown amounts are called unknown."""
     if found.tokens is None and found.money is None:
         return "cost unknown" if found.unknown else "nothing yet"
     tokens = "tokens unknown" if found.tokens is None else f"{_many(found.tokens)} tokens"

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write a picture to this file.")
+@click.option(
+    "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write the diagram to this file, as SVG."
+)
 @json_option
 def states(name: str | None, svg: Path | None, as_json: bool) -> None:
-    """Show the statuses of plans, phases, tasks and the rest, and what leads from one to another
+    """Show the status diagrams of plans, phases, tasks and others
 
-    Without NAME it lists what there is.
+    Without NAME, lists the diagrams.
 
     \b
     Examples:

@@ -15,14 +15,14 @@ from planforge.interfaces.cli.work import drive
 if TYPE_CHECKING:
     from planforge.app.tasks import TaskRow, TaskView
 
-AS = "Who decides, where there is no terminal; otherwise it is you, as git knows you."
+AS = "Who decides, if there is no terminal; by default you, as git knows you."
 
 
 @click.group()
 def task() -> None:
-    """List, show and resume tasks
+    """List, show and resume the tasks that pipelines work on
 
-    A task is opened with `planforge pipeline run`.
+    `planforge pipeline run` opens a task.
     """
 
 
@@ -49,7 +49,7 @@ def list_(as_json: bool) -> None:
 def show_(name: str, as_json: bool) -> None:
     """Show a task: the result of each stage, and the next commands
 
-    TASK is its name or its number: `task-007`, `7`.
+    TASK is its name or number: `task-007`, `7`.
 
     \b
     Examples:
@@ -78,7 +78,7 @@ def resume(
 ) -> None:
     """Resume a stuck task
 
-    Earlier verdicts still count if what they judged has not changed since.
+    Earlier verdicts still count if their content has not changed.
 
     \b
     Examples:
@@ -101,9 +101,9 @@ def resume(
 @click.option("--as", "actor", metavar="NAME", help=AS)
 @json_option
 def override(name: str, stage: str, reason: str, actor: str | None, as_json: bool) -> None:
-    """Let a stage pass in your own name, for exactly what is there now
+    """Let a stage pass in your name, for exactly the current content
 
-    Any change afterwards voids it. What the project's own checks say cannot be overridden.
+    Any later change voids it. The results of the project's own checks cannot be overridden.
 
     \b
     Examples:
@@ -137,7 +137,9 @@ def abandon(name: str, reason: str, actor: str | None, as_json: bool) -> None:
 @click.argument("name", metavar="TASK")
 @json_option
 def log(name: str, as_json: bool) -> None:
-    """Print a line for each thing that happened: time|agent|persona|status|detail
+    """Print what happened to a task, one line each
+
+    A line is `time|agent|persona|status|detail`.
 
     \b
     Examples:

@@ -73,7 +73,7 @@ def log(
         for item in _followed(ledger, wanted, until):
             yield lines([item])
     elif not shown and not as_json:
-        yield "nothing has happened yet" if wanted == Filter() else "nothing like that has happened yet"
+        yield "no events yet" if wanted == Filter() else "no such events yet"
 
 
 def _on_record(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def init(as_json: bool) -> None:
     """Set up this repository for Planforge
 
-    Makes `.planforge`, which git ignores, and `planforge.toml`, unless they are there.
+    Creates `.planforge`, which git ignores, and `planforge.toml`, unless they exist.
     """
     from planforge.app.setup import initialise
 
@@ -36,19 +36,19 @@ def init(as_json: bool) -> None:
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--now", is_flag=True, help="Do not wait for the end of an agent's limit.")
+@click.option("--now", is_flag=True, help="Do not wait until an agent's usage limit ends.")
 @json_option
 @click.pass_context
 def resume(ctx: click.Context, run: str | None, now: bool, as_json: bool) -> None:
     """Resume RUN, or every run that can be resumed
 
-    Those are interrupted runs, runs whose gate has been decided, and runs that were parked at a usage limit
-    which is over. Until it is over the exit code is 75.
+    These are interrupted runs, runs whose gate has been decided, and runs that waited for a usage limit to
+    end. Before that time the exit code is 75.
 
-    A run that comes to wait again does not stop the others: all are resumed, and at the end it is said what
-    each waits for. The exit code is then the worst of theirs.
+    If a run has to wait again, the others continue; the end lists what each run waits for. The exit code is
+    then the worst of all.
 
-    Recorded work is not repeated: no agent is asked again for an answer that it gave.
+    Recorded work is not repeated: no agent is asked twice for the same answer.
     """
     from planforge.app.runs import to_resume, waiting_for
 
@@ -99,9 +99,8 @@ def _drive_all(project: Project, found: list[str], *, as_json: bool) -> int:
 def cancel(run: str, reason: str, as_json: bool) -> None:
     """Cancel RUN at once, also if it runs in another terminal
 
-    Its agents are stopped. What they left is kept under `refs/planforge/archive/`; what
-    has landed stays landed. The plan returns to review; one that is a draft still is cancelled. The command
-    that drove the run says so and exits with 130.
+    Stops its agents and keeps their work under `refs/planforge/archive/`. What has landed stays landed. The
+    plan returns to review; a draft is cancelled. The command that drove the run says so and exits with 130.
 
     \b
     Example:
