@@ -20,6 +20,7 @@ from planforge.app import doctor
 from planforge.app.doctor import Diagnosis, Finding, machine, project
 from planforge.app.doctor.repository import repository as repository_look
 from planforge.app.project import Project
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.events import Payload, RunEnded, RunStarted
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.locks import held
@@ -94,7 +95,7 @@ def test_a_weak_sandbox_is_a_warning_and_none_a_failure(root: Path, monkeypatch:
     (found,) = machine.sandbox(root)
     assert found.status == "warn"
     assert found.evidence == "processes: so; bubblewrap does not work: so; landlock does not work: so"
-    assert "bubblewrap" in found.fix
+    assert "bubblewrap" in text(found.fix)
     works.remove(sandbox.Level.PROCESSES)
     (found,) = machine.sandbox(root)
     assert found.status == "fail"
@@ -104,7 +105,7 @@ def test_a_level_that_the_settings_lower_is_told_and_none_must_be_asked_for(root
     (root / "planforge.toml").write_text('[sandbox]\nlevel = "none"\n')
     refused = by_id(doctor.diagnose(root))["sandbox level"]
     assert refused.status == "fail"
-    assert "unconfined = true" in refused.fix
+    assert "unconfined = true" in text(refused.fix)
     (root / "planforge.toml").write_text('[sandbox]\nlevel = "none"\nunconfined = true\n')
     found = doctor.diagnose(root)
     if sandbox.strongest() is not sandbox.Level.NONE:
@@ -126,7 +127,7 @@ def test_a_repository_that_is_the_home_itself_is_a_warning(
     found = {found.id: found for found in repository_look(root)}["home"]
     assert found.status == "warn"
     assert f"`{root}` is a home" in found.evidence
-    assert "`visible`" in found.fix
+    assert "`visible`" in text(found.fix)
 
 
 def test_settings_that_are_wrong_are_told_once(root: Path) -> None:
@@ -172,7 +173,7 @@ def test_agents_are_told_with_their_path_and_those_that_are_wanted_must_be_there
     assert (ids["agent codex"].status, ids["agent codex"].fix) == ("fail", "codex login")
     assert ids["agent codex-acp"].status == "warn"
     assert ids["agent claude"].status == "fail"
-    assert ids["agent claude"].fix.startswith("npm install")
+    assert text(ids["agent claude"].fix).startswith("npm install")
     (root / "planforge.toml").write_text('[agents]\nroles.reviser = "nobody"\n')
     found = by_id(doctor.diagnose(root))["settings"]
     assert found.evidence == "`planforge.toml`: `agents.roles.reviser` is `nobody`, which is no agent"

@@ -23,6 +23,7 @@ from planforge.app import (
 )
 from planforge.app.project import Project
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, RefusedByGate, StaleView
+from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
 from planforge.workspace import trees
 from rehearsals import Actions, Rehearsal
@@ -84,8 +85,7 @@ def test_words_that_do_not_sound_small_are_refused_with_the_command_for_a_plan(t
     assert refused.value.message == (
         "that does not sound small: it says “Rewrite everything”, which is seldom small"
     )
-    assert refused.value.hint is not None
-    assert """planforge forge 'Rewrite everything, it'"'"'s old'""" in refused.value.hint
+    assert """planforge forge 'Rewrite everything, it'"'"'s old'""" in text(refused.value.hint)
     assert runs.rows(project) == []
     assert plans.rows(project) == []
 

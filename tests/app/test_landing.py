@@ -16,6 +16,7 @@ import pytest
 from landings import FILES, Field, Table, with_line
 from planforge.app import landing, plans
 from planforge.errors import InvalidInput, Locked, NotFound
+from planforge.interfaces.cli.typed import text
 from planforge.kernel import effects, events
 from planforge.kernel.driver import Call, Driver
 from planforge.kernel.events import DriverStarted, EffectIntended
@@ -379,7 +380,7 @@ def test_the_branch_is_the_one_named_or_that_of_the_settings_or_of_the_checkout(
     git(field.root, "checkout", "--quiet", "--detach")
     with pytest.raises(InvalidInput, match="is on no branch") as refused:
         landing.branch_named(field.project, None)
-    assert refused.value.hint == "say which: `planforge land --onto BRANCH`"
+    assert text(refused.value.hint) == "say which: `planforge land --onto BRANCH`"
     (field.root / "planforge.toml").write_text('[land]\nbranch = "release"\n')
     del field.project.settings
     assert landing.branch_named(field.project, None) == "release"

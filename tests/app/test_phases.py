@@ -12,6 +12,7 @@ from planforge.app.overview import overview
 from planforge.app.project import Project
 from planforge.app.replays import replayed
 from planforge.errors import InvalidInput, PhasesStale, RefusedByGate
+from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
 from planforge.kernel.replay.tape import Tape
 from rehearsals import Rehearsal, copied
@@ -273,8 +274,8 @@ def test_a_plan_edited_between_two_runs_is_blocked_with_the_remedy(texts: Texts)
         texts.run()
     remedy = "planforge plan phases plan-001 --regenerate"
     assert overview(texts.project).next == (f"{remedy} --keep-done", remedy)
-    assert f"`{remedy}`" in (refused.value.hint or "")
-    assert f"`{remedy} --keep-done`" in (refused.value.hint or "")
+    assert f"`{remedy}`" in text(refused.value.hint)
+    assert f"`{remedy} --keep-done`" in text(refused.value.hint)
     with pytest.raises(PhasesStale):
         phases.skip(texts.project, "1", "2", actor="Ada", reason="x")
     texts.approve()

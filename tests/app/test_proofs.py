@@ -13,6 +13,7 @@ from planforge.app import proofs
 from planforge.app.project import Project
 from planforge.app.proofs import made, prove, references
 from planforge.errors import InvalidInput, LedgerUnreadable, NotFound
+from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
 from planforge.kernel.events import Amounts, Event, Payload, Recorded
 from planforge.kernel.evidence import Counts, Evidence, Outcome
@@ -240,7 +241,7 @@ def test_a_commit_that_is_gone_is_said(project: Project) -> None:
     add(project, RUN, started(RUN, PLAN), step(PLAN, "0" * 40))
     with pytest.raises(NotFound, match="`000000000000` is not in the repository any more") as said:
         made(project, RUN)
-    assert "--no-files" in str(said.value.hint)
+    assert "--no-files" in text(said.value.hint)
 
 
 def test_an_object_that_is_gone_is_said(project: Project) -> None:

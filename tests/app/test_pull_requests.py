@@ -21,6 +21,7 @@ from planforge.errors import (
     PlanforgeError,
     RefusedByGate,
 )
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.events import PullRequestOpened
 from planforge.workspace import pushing, trees
 from pulls import Proposals
@@ -195,7 +196,7 @@ def test_without_the_remote_or_its_base_it_is_said_what_is_missing(at: Proposals
     git(at.field.root, "remote", "remove", "origin")
     with pytest.raises(NotFound, match="no remote `origin`") as refused:
         opened(at)
-    assert refused.value.hint == "run `git remote add origin URL`"
+    assert text(refused.value.hint) == "run `git remote add origin URL`"
 
 
 @pytest.mark.parametrize("url", ["ext::sh -c 'touch pwned'", "git://example.org/a", "http://example.org/a"])

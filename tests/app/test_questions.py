@@ -15,6 +15,7 @@ from planforge.app.leasing import Leasing
 from planforge.app.overview import overview
 from planforge.app.project import Project
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, RefusedByGate, StaleView
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.driver import Call, Driver
 from planforge.kernel.effects import AskHuman, Flow, Reply
 from planforge.kernel.events import (
@@ -94,8 +95,8 @@ def record(project: Project, event: Event) -> None:
 def test_a_question_is_left_in_the_ledger_with_all_that_a_person_needs(project: Project) -> None:
     with pytest.raises(NeedsPerson, match="`question-001` waits for an answer: the loop") as waiting:
         reply(project)
-    assert "planforge question show question-001" in str(waiting.value.hint)
-    assert "planforge resume run-001" in str(waiting.value.hint)
+    assert "planforge question show question-001" in text(waiting.value.hint)
+    assert "planforge resume run-001" in text(waiting.value.hint)
     (found,) = questions.waiting(project).questions
     assert (found.name, found.run, found.subject, found.status) == ("question-001", RUN, PLAN, "waiting")
     assert (found.text, found.content) == (QUESTION.question, "c0ffee")
@@ -133,7 +134,7 @@ def test_the_same_effect_asked_in_other_words_takes_the_place_of_what_was_asked(
     assert [row.status for row in questions.every(project).questions] == ["superseded", "waiting"]
     with pytest.raises(StaleView, match="it was asked anew") as refusal:
         questions.answer(project, "1", "resume", actor="Ada")
-    assert refusal.value.hint == "look at `planforge question show question-002`"
+    assert text(refusal.value.hint) == "look at `planforge question show question-002`"
     with pytest.raises(StaleView, match="you looked at"):
         questions.answer(project, "2", "yes", actor="Ada", seen=stale)
     assert not questions.answered(project, RUN)
@@ -173,7 +174,7 @@ def test_what_is_no_option_is_refused_and_the_options_are_named(project: Project
     asked(project)
     with pytest.raises(InvalidInput) as refusal:
         questions.answer(project, "1", option, actor="Ada")
-    assert refusal.value.hint == "choose one of `resume`, `override`, `terminate`"
+    assert text(refusal.value.hint) == "choose one of `resume`, `override`, `terminate`"
     assert questions.waiting(project).questions
 
 

@@ -18,6 +18,7 @@ from planforge.app.replays import replay
 from planforge.documents.plan import PlanStatus, parse
 from planforge.errors import AgentLimited, RefusedByGate
 from planforge.interfaces.cli import commands
+from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
 from planforge.kernel.events import Event, Recorded
 from planforge.kernel.ledger import Ledger
@@ -232,8 +233,8 @@ def test_what_a_person_does_is_done_where_the_table_has_it_and_refused_everywher
         assert refused.value.hint
         for row in PLAN.leaving(status):
             if row.command not in ("", END_RUN):
-                assert f"`{row.command.replace('PLAN', P)}` → " in refused.value.hint
-                assert row.target in refused.value.hint
+                assert f"`{row.command.replace('PLAN', P)}` → " in text(refused.value.hint)
+                assert row.target in text(refused.value.hint)
         assert place.status == status
         return
     by_hand(event)(place)
@@ -294,7 +295,7 @@ def test_a_plan_that_a_run_is_at_is_not_cancelled_before_the_run_is(place: Place
         drive(place.project, run)
     with pytest.raises(RefusedByGate, match=f"has an unfinished run, `{run}`") as refused:
         place.move("cancel")
-    assert f"end it: `planforge cancel {run}`" in (refused.value.hint or "")
+    assert f"end it: `planforge cancel {run}`" in text(refused.value.hint)
     runs.cancel(place.project, run, reason="no", actor="Ada")
     place.move("cancel")
     assert place.status == place.in_file == "CANCELLED"

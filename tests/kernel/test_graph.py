@@ -26,6 +26,7 @@ from planforge.errors import (
     StepBlocked,
     Superseded,
 )
+from planforge.interfaces.cli.typed import text
 from planforge.kernel import events, graph, projections
 from planforge.kernel.events import (
     ArtifactKind,
@@ -385,7 +386,7 @@ def test_what_belongs_to_an_older_revision_cannot_go_on(ledger: Ledger) -> None:
     ):
         with pytest.raises(Superseded) as refused:
             late()
-        assert refused.value.hint == "the plan goes on as `plan-001.r2`"
+        assert text(refused.value.hint) == "the plan goes on as `plan-001.r2`"
     assert ledger.head() == before
     assert graph.start_step(ledger, "plan-001.r2/b", "w") == 1
 

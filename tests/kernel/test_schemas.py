@@ -13,6 +13,7 @@ import pytest
 from kernel.histories import EXAMPLES, FAILED, PASSED
 from kernel.ledger_contract import tell
 from planforge.errors import InvalidInput
+from planforge.interfaces.cli.typed import text
 from planforge.kernel import schemas
 from planforge.kernel.events import EVENTS
 from planforge.kernel.graph.queries import Blocked, NextSteps, run_query
@@ -177,7 +178,7 @@ def test_a_schema_is_found_by_any_spelling_and_an_unknown_one_is_refused() -> No
     assert schemas.schema("PLAN_CREATED")["title"] == "PlanCreated"
     with pytest.raises(InvalidInput, match="there is no schema `PlanCreate`") as refused:
         schemas.schema("PlanCreate")
-    assert "`PlanCreated`" in (refused.value.hint or "")
+    assert "`PlanCreated`" in text(refused.value.hint)
 
 
 def test_the_list_names_all() -> None:

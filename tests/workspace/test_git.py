@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from planforge.errors import GitFailed, NoRepository
+from planforge.interfaces.cli.typed import text
 from planforge.workspace.git import FALLBACK_EMAIL, FALLBACK_NAME, MINIMUM, Git, environment, version
 from planforge.workspace.worktrees import Worktrees
 from repositories import DATE, EMAIL, NAME, commit, empty_repository, fingerprint, git, repository, trap
@@ -70,7 +71,7 @@ def test_a_repository_that_git_does_not_trust_says_how_to(place: Path) -> None:
         os.chown(path, 12345, 12345)
     with pytest.raises(NoRepository, match="dubious ownership") as caught:
         Git.find(place)
-    assert "safe.directory" in str(caught.value.hint)
+    assert "safe.directory" in text(caught.value.hint)
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
@@ -87,8 +88,7 @@ def test_where_there_is_no_repository_the_answer_says_so_and_what_to_do(tmp_path
     with pytest.raises(NoRepository, match="no git repository at") as caught:
         Git.find(tmp_path)
     assert str(tmp_path) in caught.value.message
-    assert caught.value.hint is not None
-    assert "git init" in caught.value.hint
+    assert "git init" in text(caught.value.hint)
 
 
 def test_a_bare_repository_has_no_files_to_work_on(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from planforge.errors import GitFailed, NoRepository, PlanforgeError
+from planforge.interfaces.cli.typed import text
 from planforge.workspace import landing
 from planforge.workspace.git import Git
 from planforge.workspace.worktrees import Worktrees
@@ -230,7 +231,7 @@ def test_an_object_that_is_missing_is_not_fetched_by_whatever_means_the_reposito
     found = Git.find(place)
     with pytest.raises(GitFailed, match=r"app\.py") as caught:
         Worktrees(found, place / ".planforge", "run-1").open("a", "HEAD")
-    assert "partial clone" in str(caught.value.hint)
+    assert "partial clone" in text(caught.value.hint)
     assert not mark.exists()
     git(place, "reset", "--quiet")
     plain = subprocess.run(
@@ -486,14 +487,14 @@ def test_a_setting_that_the_files_are_elsewhere_is_noticed(place: Path) -> None:
     git(place, "config", "core.worktree", str(place.parent))
     with pytest.raises(NoRepository, match="knows nothing of it") as caught:
         Git.find(place / "inner")
-    assert "core.worktree" in str(caught.value.hint)
+    assert "core.worktree" in text(caught.value.hint)
 
 
 def test_a_setting_that_there_are_no_files_is_noticed(place: Path) -> None:
     git(place, "config", "core.bare", "true")
     with pytest.raises(NoRepository, match=r"says `core\.bare`") as caught:
         Git.find(place)
-    assert caught.value.hint == "run `git config core.bare false`"
+    assert text(caught.value.hint) == "run `git config core.bare false`"
 
 
 def test_a_configuration_that_cannot_be_read_is_named_and_nothing_is_done(place: Path) -> None:

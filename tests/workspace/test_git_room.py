@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from planforge.errors import GitFailed
+from planforge.interfaces.cli.typed import text
 from planforge.workspace import git as hardened
 from planforge.workspace.git import Git
 from planforge.workspace.worktrees import Worktrees
@@ -294,7 +295,7 @@ def test_a_lock_that_nobody_lets_go_of_is_named_in_the_end(place: Path, name: st
     }
     with pytest.raises(GitFailed, match="File exists") as caught:
         tries[name]()
-    assert caught.value.hint == "run `planforge doctor`, which says whose lock that is"
+    assert text(caught.value.hint) == "run `planforge doctor`, which says whose lock that is"
     assert lock.exists()
 
 

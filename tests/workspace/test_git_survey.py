@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from planforge.interfaces.cli.typed import text
 from planforge.workspace import repository as module
 from planforge.workspace.git import Git
 from planforge.workspace.repository import Note, survey
@@ -25,7 +26,7 @@ def notes(place: Path) -> dict[str, Note]:
     for note in found:
         assert note.status in {"ok", "warn", "fail"}
         assert note.evidence
-        assert "\n" not in note.evidence + note.fix
+        assert "\n" not in note.evidence + text(note.fix)
         assert note.status != "fail" or note.fix or note.id == "alike"
     return {note.id: note for note in found}
 
@@ -121,7 +122,7 @@ def test_commits_without_a_name_are_mentioned(
     forget(place)
     found = notes(place)
     assert list(found) == ["identity"]
-    assert "git config user.email" in found["identity"].fix
+    assert "git config user.email" in text(found["identity"].fix)
 
 
 def test_a_repository_of_sha256_names_is_fine(tmp_path: Path) -> None:
@@ -156,7 +157,7 @@ def test_a_partial_clone_is_named_until_all_is_there(place: Path, tmp_path: Path
     found = notes(tmp_path / "clone")["partial"]
     assert (found.status, found.fix) == ("fail", "git fetch --refetch --no-filter")
     assert "without 2 files of HEAD" in found.evidence
-    git(tmp_path / "clone", *found.fix.split()[1:])
+    git(tmp_path / "clone", *text(found.fix).split()[1:])
     assert notes(tmp_path / "clone")["partial"].status == "warn"
 
 

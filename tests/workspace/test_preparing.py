@@ -18,6 +18,7 @@ import pytest
 
 from planforge.app import settings
 from planforge.errors import CannotPerform, InvalidInput
+from planforge.interfaces.cli.typed import text
 from planforge.workspace import ports, preparing
 from planforge.workspace.git import Git
 from planforge.workspace.preparation import Preparation
@@ -231,7 +232,7 @@ def test_too_much_is_refused_before_anything_is_copied(
     write(place.root, {".worktreeinclude": "*.local\n", "a.local": large, "b.local": large, "c.local": large})
     refusal = place.refused(**limits)
     assert refusal.message == message
-    assert next(iter(limits)) in str(refusal.hint)
+    assert next(iter(limits)) in text(refusal.hint)
     assert not list(place.worktree.glob("*.local"))
 
 
@@ -323,7 +324,7 @@ def test_a_python_environment_is_not_copied_because_it_would_change_the_original
     write(place.root, {".venv/pyvenv.cfg": "home = /usr/bin\n"})
     refusal = place.refused(caches=[".venv"])
     assert refusal.message.startswith("`.venv` is a Python environment")
-    assert "setup" in str(refusal.hint)
+    assert "setup" in text(refusal.hint)
 
 
 # Setup and smoke
@@ -379,7 +380,7 @@ def test_a_command_that_fails_stops_the_attempt_and_its_last_lines_are_told(plac
     assert refusal.message.startswith(f"the {what} command `{sys.executable} -c ")
     assert "ended with 3, so the worktree is not ready: " in refusal.message
     assert refusal.message.endswith("line 95 | line 96 | line 97 | line 98 | no database")
-    assert f"`workspace.{what}`" in str(refusal.hint)
+    assert f"`workspace.{what}`" in text(refusal.hint)
     assert "\n" not in refusal.message
 
 
@@ -493,7 +494,7 @@ def test_a_machine_without_a_free_port_is_told_how_to_do_without(monkeypatch: py
     with pytest.raises(CannotPerform, match="no 2 ports in a row are free") as refused:
         ports.take(2, "")
     held.give_back()
-    assert "ports = 0" in str(refused.value.hint)
+    assert "ports = 0" in text(refused.value.hint)
 
 
 # Settings

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from planforge.errors import Locked, RefusedByGate
+from planforge.interfaces.cli.typed import text
 from planforge.workspace import updating
 from planforge.workspace.git import Git
 from repositories import commit, fingerprint, git, repository, trap, write
@@ -282,14 +283,14 @@ def test_files_that_go_through_a_filter_are_left_to_git(checkout: Checkout) -> N
     checkout.new = checkout.ahead({".gitattributes": "*.bin filter=lfs\n", "large.bin": "pointer\n"})
     with pytest.raises(RefusedByGate, match=r"`large\.bin` goes through a filter") as refused:
         checkout.update()
-    assert refused.value.hint == f"run `git merge --ff-only {checkout.new[:12]}` there yourself"
+    assert text(refused.value.hint) == f"run `git merge --ff-only {checkout.new[:12]}` there yourself"
 
 
 def test_what_is_no_step_forward_is_refused(checkout: Checkout) -> None:
     commit(checkout.place, {"kept.txt": "the person's\n"})
     with pytest.raises(RefusedByGate, match="has commits that what has landed is not built on") as refused:
         checkout.update()
-    assert "run `planforge land` first" in (refused.value.hint or "")
+    assert "run `planforge land` first" in text(refused.value.hint)
 
 
 def test_another_git_at_work_is_left_alone(checkout: Checkout) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from archives import archived, content, listing, registered
 from planforge.errors import GitFailed
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.locks import is_held
 from planforge.workspace.git import Git
 from planforge.workspace.worktrees import Worktrees
@@ -187,7 +188,7 @@ def test_a_branch_of_the_persons_in_the_way_is_named(place: Path, worktrees: Wor
     git(place, "branch", "planforge")
     with pytest.raises(GitFailed, match="refs/heads/planforge' exists") as refused:
         worktrees.open("a", head)
-    assert refused.value.hint == "rename the branch that is in the way"
+    assert text(refused.value.hint) == "rename the branch that is in the way"
     git(place, "branch", "-D", "planforge")
     worktrees.open("a", head)
 
@@ -503,9 +504,9 @@ def test_what_is_kept_already_is_not_kept_twice(place: Path, worktrees: Worktree
 def test_leftovers_of_several_attempts_get_names_of_their_own(
     place: Path, worktrees: Worktrees, head: str
 ) -> None:
-    for text in ("one\n", "two\n", "one\n"):
+    for body in ("one\n", "two\n", "one\n"):
         worktrees.open("a", head)
-        write(worktrees.path("a"), {"new.py": text})
+        write(worktrees.path("a"), {"new.py": body})
     worktrees.close("a")
     kept = archived(place)
     assert sorted(kept) == ["a.left", "a.left.2"]

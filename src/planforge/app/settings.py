@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from planforge.actions import Hint
 from planforge.agents.prices import Price
 from planforge.agents.profiles import Profile, complete, problems
 from planforge.agents.tiers import Overrides
@@ -343,7 +344,7 @@ def parse(content: bytes) -> Settings:
     return settings
 
 
-def wrong(problem: str, hint: str | None = None) -> InvalidInput:
+def wrong(problem: str, hint: Hint | None = None) -> InvalidInput:
     """What is said about a setting that makes no sense."""
     return InvalidInput(f"`{FILE}`: {problem}", hint)
 

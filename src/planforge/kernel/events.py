@@ -67,13 +67,24 @@ class EffectCompleted(Event, frozen=True, kw_only=True):
     outcome: Payload
 
 
+class RecordedAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An action (`actions.py`) in a fact."""
+
+    verb: str
+    items: tuple[str, ...] = ()
+    options: dict[str, str | int | bool] = {}
+    blanks: tuple[str, ...] = ()
+    """Those of its items and values that a person fills in."""
+
+
 class EffectFailed(Event, frozen=True, kw_only=True):
     """An effect was tried and the world said no."""
 
     effect: str
     error: str
     message: str
-    hint: str | None = None
+    hint: tuple[str | RecordedAction, ...] | None = None
+    """What to do next: texts and actions, to be read one after the other."""
 
 
 class RunParked(Event, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import msgspec
 
+from planforge.actions import Hint
 from planforge.errors import PlanforgeError
 from planforge.kernel.wording import counted
 from planforge.workspace import stale_locks
@@ -48,7 +49,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     """ok: taken care of. warn: not all is as one would expect. fail: this cannot be worked with."""
     evidence: str
-    fix: str = ""
+    fix: Hint = ""
 
 
 class Unconverted(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from planforge.app import runs, work
 from planforge.app.project import Project
 from planforge.errors import PlanforgeError
 from planforge.interfaces.cli.show import talk
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.events import EffectCompleted, EffectIntended, PlanMoved, Recorded, StepSkipped
 from programs import COMMAND, environment
 from rehearsals import Rehearsal, copied
@@ -278,7 +279,7 @@ def test_a_directory_that_becomes_a_file_interrupts_a_forge_that_can_be_resumed(
     with pytest.raises(PlanforgeError) as refused:
         runs.drive(project, run, spoil)
     assert "was interrupted and nothing of it is lost: " in refused.value.message
-    assert refused.value.hint == f"mend that, then run `planforge resume {run}`"
+    assert text(refused.value.hint) == f"mend that, then run `planforge resume {run}`"
     assert roles(at) == ["drafter"]
     (at.root / "papers").unlink()
     assert runs.drive(project, run, lambda _: None).succeeded

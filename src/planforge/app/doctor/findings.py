@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from planforge.actions import Hint
+
 OK, WARN, FAIL, UNKNOWN = "ok", "warn", "fail", "unknown"
 
 FIX = "planforge doctor --fix"
@@ -16,7 +18,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     """ok, warn, fail, or unknown if it cannot be told"""
     evidence: str
-    fix: str = ""
+    fix: Hint = ""
 
 
 class Mended(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from planforge.actions import written
 from planforge.errors import InvalidInput, PlanforgeError, nearest
 from planforge.rules.commands import Command, Misused, NoCommand, parse, shapes
 from planforge.rules.commands.grammar import WORDS
@@ -54,7 +55,9 @@ def said(text: str, *, data: object = None, then: tuple[str, ...] = (), runs: tu
 
 def refused(error: PlanforgeError, command: Command | None = None) -> Reply:
     """A reply to a command that was not."""
-    hint = f"\n{in_our_words(error.hint)}" if error.hint else ""
+    hint = (
+        f"\n{in_our_words(written(error.hint, lambda action: f'planforge {action}'))}" if error.hint else ""
+    )
     return Reply(
         text=f"{in_our_words(error.message)}{hint}",
         command=command,

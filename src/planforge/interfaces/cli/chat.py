@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.errors import Interrupted, InvalidInput, PlanforgeError
-from planforge.interfaces.cli.printing import hush, is_text, visible
+from planforge.interfaces.cli.printing import encoded, hush, is_text, visible
 from planforge.interfaces.cli.progress import HEARTBEAT, Screen, UnderWay
 from planforge.interfaces.cli.show import json_option
 from planforge.interfaces.cli.views import here
@@ -252,11 +252,9 @@ class _Chat:
     # Showing
 
     def _shown(self, reply: Reply) -> None:
-        import msgspec
-
         self._code = max(self._code, reply.exit_code)
         if self._as_json:
-            self._print(msgspec.json.encode(reply).decode(), sys.stdout)
+            self._print(encoded(reply).decode(), sys.stdout)
             return
         self._print("\n".join(visible(line) for line in self._text(reply).split("\n")), sys.stdout)
 

@@ -11,6 +11,7 @@ import click
 from planforge.interfaces.cli import views
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.typed import line
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def doctor(ctx: click.Context, fix: bool, as_json: bool) -> None:
 def _diagnosis(found: Diagnosis) -> str:
     marks = {"ok": "✓ ok", "warn": "⚠ warn", "fail": "✗ fail", "unknown": "? unknown"}
     rows = [
-        (marks[item.status], item.id, item.evidence, f"fix: {item.fix}" if item.fix else "")
+        (marks[item.status], item.id, item.evidence, f"fix: {line(item.fix)}" if item.fix else "")
         for item in found.findings
     ]
     done = [

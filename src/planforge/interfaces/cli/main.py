@@ -218,7 +218,7 @@ def fail(error: PlanforgeError, code: int) -> int:
     from planforge.interfaces.cli import typed
     from planforge.interfaces.cli.printing import as_document, hush, visible
 
-    advice = typed.text(error.hint) if error.hint else None
+    advice = typed.text(error.hint) or None
     hint = f"\n\nhint: {visible(advice)}" if advice else ""
     try:
         print(f"error: {visible(error.message)}{hint}", file=sys.stderr, flush=True)

@@ -55,11 +55,27 @@ def as_document(value: object) -> str:
     """A structure as one indented JSON document."""
     import msgspec
 
+    return msgspec.json.format(encoded(value), indent=2).decode()
+
+
+def encoded(value: object) -> bytes:
+    """A structure in JSON, on one line."""
+    import msgspec
+
     try:
-        encoded = msgspec.json.encode(value)
+        return msgspec.json.encode(value, enc_hook=_encoded_hint)
     except UnicodeEncodeError:  # a name of a file may be in any encoding; a document is in UTF-8
-        encoded = msgspec.json.encode(_in_unicode(msgspec.to_builtins(value)))
-    return msgspec.json.format(encoded, indent=2).decode()
+        return msgspec.json.encode(_in_unicode(msgspec.to_builtins(value, enc_hook=_encoded_hint)))
+
+
+def _encoded_hint(value: object) -> str:
+    """What to do next, as it is typed."""
+    from planforge.actions import Action, Advice
+    from planforge.interfaces.cli.typed import line
+
+    if isinstance(value, Action | Advice):
+        return line(value)
+    raise NotImplementedError(f"`{type(value).__name__}` has no place in a document")
 
 
 def _in_unicode(value: object) -> object:

@@ -27,6 +27,11 @@ def _word(value: Value) -> str:
     return shlex.quote(str(value))
 
 
-def text(hint: Hint) -> str:
-    """A hint as it is printed."""
-    return written(hint, command)
+def text(hint: Hint | None) -> str:
+    """A hint as it is printed in a sentence; empty for none."""
+    return written(hint, command) if hint else ""
+
+
+def line(hint: Hint) -> str:
+    """A hint as it stands by itself, in a column or a document: an action without backticks."""
+    return command(hint) if isinstance(hint, Action) else text(hint)

@@ -30,6 +30,7 @@ from planforge.kernel.events import (
     TaskEnded,
     TaskMoved,
 )
+from planforge.kernel.hints import failure
 from planforge.kernel.objects import address
 from planforge.kernel.payloads import encode
 from planforge.kernel.wording import CANCELLED
@@ -173,7 +174,7 @@ class Tape:
     def outcome(self, effect: Effect[object], outcome: Outcome) -> object:
         """What a recorded outcome is to the flow; a recorded failure is raised."""
         if isinstance(outcome, EffectFailed):
-            raise PerformerFailed(outcome.error, outcome.message, outcome.hint)
+            raise failure(outcome)
         body = self.body(outcome.outcome)
         try:
             return msgspec.json.decode(body, type=outcome_type(effect))
