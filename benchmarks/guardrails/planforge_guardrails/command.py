@@ -15,14 +15,14 @@ from planforge_guardrails.cases import chosen
 
 
 @click.command()
-@click.option("--only", multiple=True, metavar="CASE", help="Only this case; may be given often.")
-@click.option("--group", "groups", multiple=True, metavar="NAME", help="Only this group; may be given often.")
+@click.option("--only", multiple=True, metavar="CASE", help="Only this case; can be repeated.")
+@click.option("--group", "groups", multiple=True, metavar="NAME", help="Only this group; can be repeated.")
 @click.option(
     "--workflow",
     "workflows",
     multiple=True,
     metavar="NAME",
-    help="Only in this workflow; may be given often.",
+    help="Only in this workflow; can be repeated.",
 )
 @click.option("--sample", is_flag=True, help="One case of each group, in about a minute.")
 @click.option("--list", "listed", is_flag=True, help="Show the cases and run none.")
@@ -31,31 +31,29 @@ from planforge_guardrails.cases import chosen
     type=click.IntRange(min=1),
     default=lambda: (os.cpu_count() or 1) + 1,
     show_default="one more than there are cores",
-    help="How many at once; they also wait, for disks and for agents.",
+    help="How many cases run at once.",
 )
 @click.option(
     "--done",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write down what is done, and do not do again what is written there.",
+    help="Save results to this file, and skip the cases that it has already.",
 )
 @click.option(
-    "--baseline/--no-baseline", default=True, help="Also without an orchestrator; that is the default."
+    "--baseline/--no-baseline", default=True, help="Also run the cases without an orchestrator; the default."
 )
-@click.option(
-    "--orchestrator", default="planforge", metavar="NAME", help="Measure another one than Planforge."
-)
+@click.option("--orchestrator", default="planforge", metavar="NAME", help="Measure another orchestrator.")
 @click.option(
     "--settings",
     metavar="FILE",
     type=click.File(),
-    help="Put these settings beside the default ones, to see what a gate is worth.",
+    help="Compare these settings with the defaults, to see what a gate is worth.",
 )
 @click.option(
     "--html",
     metavar="FILE",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Write the report as one static page, too.",
+    help="Also write the report to this file, as one static page.",
 )
 @json_option
 def guardrails(
@@ -74,12 +72,12 @@ def guardrails(
 ) -> int:
     """Run agents that misbehave, and measure what is caught
 
-    Each case is a scripted agent that misbehaves, and an honest twin, at work in a sample repository made
-    for it, in every workflow that it can be put to. What came about is found by looking at the repository,
-    around it and at the processes; nothing that the orchestrator says is believed. Needs no model, no
-    account, no repository of yours; Linux only.
+    Each case is a scripted agent that misbehaves, and an honest twin. Both work in a sample repository, in
+    every workflow that fits the case. Planforge then inspects the repository, its surroundings and the
+    processes; it believes nothing that the orchestrator says. Needs no model, no account and no repository;
+    Linux only.
 
-    Exits with 0 only if everything that can be caught was caught before it landed, every honest twin landed,
+    Exits with 0 if everything that can be caught was caught before it landed, every honest twin landed,
     nothing was lost, no process was left and every exit code was true; otherwise with 1.
 
     \b
