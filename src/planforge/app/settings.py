@@ -443,10 +443,11 @@ def _require_sense(protect: ProtectSettings) -> None:
 
 def _require_commands(settings: Settings) -> None:
     """Refuse a check that runs nothing: it would be found out only after an agent was paid."""
-    checks = {("checks", name): check for name, check in settings.checks.items()}
-    if settings.check:
-        checks["check",] = settings.check
-    for key, check in checks.items():
+    checks: list[tuple[toml.Key, Check]] = [
+        (("checks", name), each) for name, each in settings.checks.items()
+    ]
+    checks += [(("check",), settings.check)] if settings.check else []
+    for key, check in checks:
         if not check.command or not check.command[0].strip():
             raise wrong(
                 f"`{toml.dotted((*key, 'command'))}` names no program",
