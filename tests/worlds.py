@@ -58,6 +58,11 @@ CLEAN = '```json\n{"maxSeverity": "none", "concerns": []}\n```'
 BASE = "base"
 
 
+def versions(text: str) -> list[str]:
+    """The text and revisions of it, each another one."""
+    return [text, *(f"{text.rstrip()} Version {number}.\n" for number in range(2, 9))]
+
+
 class World:
     """Answers effects. `says` lists what each role says, in turn; the last one is said from then on."""
 
@@ -69,7 +74,6 @@ class World:
         """What somebody makes of the plan file before it is read for the n-th time."""
         self.reads = 0
         self.approved: set[str] = set()
-        self.landed: tuple[effects.LandedStep, ...] = ()
         self.phases = effects.KnownPhases(statuses={})
         """How far phases had come before the run."""
         self.tip = BASE
@@ -176,10 +180,6 @@ class World:
         self.approved.add(effect.content)
         return effects.Approval(actor=effect.actor, content=effect.content)
 
-    def on_ReadProgress(self, effect: effects.ReadProgress) -> object:  # noqa: N802
-        del effect
-        return effects.Progress(landed=self.landed)
-
     def on_ReadPhases(self, effect: effects.ReadPhases) -> object:  # noqa: N802
         return msgspec.structs.replace(self.phases, parallel=effect.parallel, max_files=effect.max_files)
 
@@ -247,7 +247,7 @@ class World:
 
     def on_HandOver(self, effect: effects.HandOver) -> object:  # noqa: N802
         self.fences += 1
-        lease = effect.lease and effects.Leased(holder=f"{effect.step}.{effect.turn + 1}", fence=self.fences)
+        lease = effects.Leased(holder=f"{effect.step}.{effect.turn + 1}", fence=self.fences)
         turn = effect.turn
         return effects.Handover(
             handoff=f"handoff {turn}", text=f"state {turn}", commit=f"part-{turn}", lease=lease
@@ -285,9 +285,6 @@ class World:
         return effects.Tip(commit=BASE)
 
     def on_MarkPlan(self, effect: effects.MarkPlan) -> None:  # noqa: N802
-        """Nothing to answer."""
-
-    def on_WritePhases(self, effect: effects.WritePhases) -> None:  # noqa: N802
         """Nothing to answer."""
 
     def on_CloseWorktree(self, effect: effects.CloseWorktree) -> None:  # noqa: N802

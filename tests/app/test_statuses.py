@@ -173,7 +173,7 @@ def told(name: str) -> Iterator[Recorded]:
     "name",
     [
         "composed-with-a-second-try",
-        "demo-of-format-1-with-scores-of-four-measures",
+        "demo",
         "done-after-retries-and-rejections",
         "failed-after-three-lies",
         "forge-stopped-by-its-cap",

@@ -27,7 +27,7 @@ from planforge.rules.states.tables import TASK
 from planforge.workflows.course import PipelineRequest, PipelineResult, Player, Standing
 from planforge.workflows.pipeline import pipeline
 from tries import tries
-from worlds import BASE, BLOCKING, World
+from worlds import BASE, BLOCKING, World, versions
 
 LONG = "What is done and why, in words that somebody else can follow. " * 5
 YES, NO = "It is right.\n\n**Verdict:** Approved\n", "Not yet.\n\n**Verdict:** Revision Required\n"
@@ -45,7 +45,7 @@ def players(of: Pipeline) -> dict[str, Player]:
 
 def world(**says: Sequence[str | CannotPerform]) -> World:
     told: dict[str, Sequence[str | CannotPerform]] = {
-        "planner": [LONG],
+        "planner": versions(LONG),
         "developer": [LONG],
         "fixer": [LONG],
         "reviewer": [YES],
@@ -212,7 +212,7 @@ def test_a_revision_goes_back_with_what_has_to_change() -> None:
     ],
 )
 def test_a_document_that_comes_back_as_it_was_is_not_reviewed_again(plans: list[str], reason: str) -> None:
-    flow = run(world(planner=plans, reviewer=[NO]), revised=True)
+    flow = run(world(planner=plans, reviewer=[NO]))
     assert (flow.result.done, flow.result.stage, flow.result.reason) == (False, "plan", reason)
     assert asked(flow).count("reviewer") == len(plans) - 1
     assert last(flow).document == "PLAN.md"
@@ -221,7 +221,7 @@ def test_a_document_that_comes_back_as_it_was_is_not_reviewed_again(plans: list[
 def test_a_change_that_comes_back_as_it_was_is_not_reviewed_again() -> None:
     made = world(reviewer=[YES, NO])
     made.trees["commit-3"] = "tree of commit-1"
-    flow = run(made, revised=True)
+    flow = run(made)
     assert (flow.result.done, flow.result.stage) == (False, "implement")
     assert flow.result.reason.endswith(" went back to version 1, which was judged before")
     assert asked(flow).count("reviewer") == 3  # the plan once, the change twice
@@ -370,7 +370,7 @@ def test_a_deliverable_is_polished_until_it_is_good_enough() -> None:
 
 
 def test_a_plan_is_audited_as_often_as_its_cap_says() -> None:
-    flow = run(world(drafter=[LONG], reviser=[LONG], auditor=[BLOCKING]), BUILTIN["forge"])
+    flow = run(world(drafter=[LONG], reviser=versions(LONG)[1:], auditor=[BLOCKING]), BUILTIN["forge"])
     assert [outcome for stage, outcome in ends(flow) if stage == "audit"] == ["revision"] * 4 + ["escalated"]
     assert "CAP_REACHED" in flow.result.reason
 
@@ -514,14 +514,14 @@ def test_what_an_earlier_run_left_is_looked_at_before_it_lands() -> None:
     made.inspections = [Inspection(protected=("ci.yml: a CI file",))]
     own = _unattended()
     alone = Pipeline(name="own", stages=own.stages[-1:])
-    flow = run(made, alone, inspected=True, **earlier)
+    flow = run(made, alone, **earlier)
     (gate,) = [effect for effect in flow.effects if isinstance(effect, PassGate)]
     assert gate.reasons == ("ci.yml: a CI file",)
     assert flow.result.done
     made = world()
     bad = RecordedFinding(severity="blocking", title="a test was deleted", location="tests/test_limit.py")
     made.inspections = [Inspection(findings=(bad,))]
-    flow = run(made, alone, inspected=True, **earlier)
+    flow = run(made, alone, **earlier)
     assert (flow.result.done, landings(flow)) == (False, [])
     assert "a test was deleted" in flow.result.reason
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from driven import Driven, driven
@@ -15,7 +14,6 @@ from planforge.kernel.effects import (
     Decision,
     Effect,
     HandOver,
-    Inspect,
     Inspection,
     Land,
     Leased,
@@ -29,6 +27,7 @@ from planforge.kernel.effects import (
 from planforge.kernel.events import (
     AttemptInspected,
     AttemptRejected,
+    ContextComposed,
     PatchApplied,
     PatchProposed,
     RecordedFinding,
@@ -39,7 +38,6 @@ from planforge.kernel.events import (
     VerifyOk,
 )
 from planforge.kernel.evidence import Outcome
-from planforge.kernel.payloads import encode
 from planforge.workflows.step import LANDING_TRIES, StepRequest, StepResult, implement
 from worlds import BASE, FILES, World, failing_agent
 
@@ -49,9 +47,7 @@ def step(
     *,
     attempts: int = 3,
     files: tuple[str, ...] = FILES["phase-1"],
-    leased: bool = True,
     handoffs: int = 2,
-    inspected: bool = True,
     landed: str = "",
 ) -> Driven[StepResult]:
     request = StepRequest(
@@ -72,15 +68,13 @@ def step(
         base="base",
         attempts=attempts,
         landed=landed,
-        leased=leased,
         handoffs=handoffs,
-        inspected=inspected,
     )
     return driven(implement(request), world)
 
 
 def kinds(flow: Driven[StepResult]) -> list[str]:
-    return [type(note).__name__ for note in flow.notes]
+    return [type(note).__name__ for note in flow.notes if not isinstance(note, ContextComposed)]
 
 
 def rejections(flow: Driven[StepResult]) -> list[str]:
@@ -172,13 +166,14 @@ def test_a_step_that_names_no_files_may_change_any() -> None:
 
 
 def test_an_agent_that_fails_uses_up_an_attempt_and_leaves_no_worktree() -> None:
-    world = World(developer=[failing_agent("agent `x` did not answer within 5 s"), "did it"])
+    silent = failing_agent("agent `x` did not answer within 5 s")
+    world = World(developer=[silent, silent, "did it"])
     flow = step(world)
     assert flow.result.done
     assert rejections(flow) == ["agent `x` did not answer within 5 s"]
     opened = [effect.name for effect in flow.effects if isinstance(effect, OpenWorktree)]
     closed = [effect.name for effect in flow.effects if isinstance(effect, CloseWorktree)]
-    assert opened == closed == ["phase-1-1", "phase-1-2"]
+    assert sorted(set(opened)) == closed == ["phase-1-1", "phase-1-2"]
 
 
 def test_every_attempt_starts_in_a_worktree_of_its_own_at_the_same_commit() -> None:
@@ -284,14 +279,6 @@ def test_a_change_whose_lease_is_lost_does_not_land_and_the_next_attempt_leases_
     assert [effect.lease.fence for effect in asked(flow, Land)] == [1, 2]
 
 
-def test_a_run_from_before_there_were_leases_asks_for_none() -> None:
-    flow = step(World(developer=["done"]), leased=False)
-    assert not asked(flow, ClaimLease)
-    assert not asked(flow, ReleaseLease)
-    (land,) = asked(flow, Land)
-    assert encode(land) == b'{"branch":"planforge/plan-007","commit":"commit-1","expected":"base"}'
-
-
 # Handing over
 
 
@@ -333,7 +320,8 @@ def test_handing_over_ends_after_so_many_times_and_says_so() -> None:
 
 
 def test_a_successor_that_fails_gives_back_the_lease_that_it_had_and_leaves_no_worktree() -> None:
-    world = World(developer=["so far", failing_agent("agent `x` ended without an answer"), "done"])
+    mute = failing_agent("agent `x` ended without an answer")
+    world = World(developer=["so far", mute, mute, "done"])
     world.full = 1
     flow = step(world)
     assert flow.result.done
@@ -356,12 +344,6 @@ def test_an_agent_that_nobody_can_follow_has_no_turn() -> None:
     assert asking.turn == 0
 
 
-def test_a_run_from_before_there_were_leases_and_handovers_asks_its_agents_for_the_same() -> None:
-    (asking,) = asked(step(World(developer=["done"]), leased=False, handoffs=0), RunAgent)
-    fields = msgspec.json.decode(encode(asking), type=dict[str, object])
-    assert set(fields) == {"role", "access", "worktree", "base", "prompt"}
-
-
 # What is seen of a change
 
 
@@ -377,7 +359,7 @@ def test_a_blocking_finding_refuses_the_attempt_before_anything_of_it_is_run() -
     assert rejections(flow) == ["a test was deleted (t.py:3)"]
     assert kinds(flow)[:4] == ["StepStarted", "PatchProposed", "AttemptInspected", "AttemptRejected"]
     names = [type(effect).__name__ for effect in flow.effects]
-    assert names.index("Inspect") < names.index("OpenWorktree", 2) < names.index("RunCheck")
+    assert names.index("Inspect") < names.index("ReleaseLease") < names.index("RunCheck")
     assert flow.result.done
 
 
@@ -489,8 +471,3 @@ def test_a_secret_refuses_the_attempt_and_leaves_no_worktree() -> None:
     closed = [effect.name for effect in flow.effects if isinstance(effect, CloseWorktree)]
     assert closed == ["phase-1-1", "phase-1-2"]
     assert flow.result.done
-
-
-def test_a_run_from_before_there_were_inspections_asks_for_none() -> None:
-    flow = step(World(developer=["done"]), inspected=False)
-    assert not any(isinstance(effect, Inspect) for effect in flow.effects)

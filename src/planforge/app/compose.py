@@ -42,7 +42,6 @@ from planforge.app.working import Workroom
 from planforge.errors import NoAgent, PlanEdited
 from planforge.kernel import effects
 from planforge.kernel.driver import Call, Performers
-from planforge.kernel.events import PatchApplied
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.objects import address, write_atomically
 from planforge.workflows.chat import TakeActions
@@ -75,8 +74,6 @@ def performers(
         effects.MarkPlan: worker.mark_plan,
         effects.ReadPhases: worker.read_phases,
         effects.ShowPhases: worker.show_phases,
-        effects.WritePhases: worker.write_phases,
-        effects.ReadProgress: worker.read_progress,
         effects.ReadDocument: worker.read_document,
         effects.WriteDocument: worker.write_document,
         effects.ReadFacts: worker.read_facts,
@@ -203,17 +200,6 @@ class Worker:
         del call
         phase_file.write(self._project, effect.plan)
 
-    async def write_phases(self, effect: effects.WritePhases, call: Call) -> None:
-        """Write the phases file beside the plan."""
-        del call
-        plan = self._project.root / plans.row(self._project, effect.plan).path
-        write_atomically(plan.with_name(f"{effect.plan}-phases.md"), effect.text.encode())
-
-    async def read_progress(self, effect: effects.ReadProgress, call: Call) -> effects.Progress:
-        """Which steps landed under this content and are on the branch still."""
-        del call
-        return progress(self._project, effect.plan, effect.content)
-
     async def read_document(self, effect: effects.ReadDocument, call: Call) -> effects.DocumentText:
         """Read the file and keep what it said."""
         del call
@@ -298,13 +284,10 @@ class Worker:
             self._worktrees.commit, effect.worktree, effect.parent, message, label, call.intended_at
         )
         files = await asyncio.to_thread(self._worktrees.hashes, effect.parent, patch.commit)
-        lease = effect.lease
-        if lease is not None:
-            # Each attempt counts its turns anew, so its number is part of the name.
-            lease = self.leasing.pass_on(
-                lease, f"{call.run}/{effect.step}-{effect.attempt}.{effect.turn + 1}"
-            )
-        return handoffs.write(self._project.ledger, effect, call.run, files, patch.commit, lease)
+        # Each attempt counts its turns anew, so its number is part of the name.
+        successor = f"{call.run}/{effect.step}-{effect.attempt}.{effect.turn + 1}"
+        lease = self.leasing.pass_on(effect.lease, successor)
+        return handoffs.write(self._project.ledger, effect, files, patch.commit, lease)
 
     async def land(self, effect: effects.Land, call: Call) -> effects.Landing:
         """Move the branch, if it is where it should be and the files are leased to whoever lands."""
@@ -323,20 +306,3 @@ def _load_ahead() -> None:
     for name in ("app.inspecting", "rules.protection.changes", "rules.scanning.scanner"):
         import_module(f"planforge.{name}")
     detectors.load()
-
-
-def progress(project: Project, plan: str, content: str) -> effects.Progress:
-    """The steps of `content` that earlier runs landed and that are still on the branch."""
-    found = {}
-    runs = project.ledger.query("SELECT run FROM runs WHERE subject = ?", plan)
-    for (run,) in list(runs):
-        for recorded in project.ledger.stream(run):
-            event = recorded.event
-            if isinstance(event, PatchApplied) and (event.plan, event.content) == (plan, content):
-                found[event.step] = event
-    landed = (
-        effects.LandedStep(step=step, scope=event.scope)
-        for step, event in found.items()
-        if landing.holds(project.git, event.branch, event.commit)
-    )
-    return effects.Progress(landed=tuple(landed))

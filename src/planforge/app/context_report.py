@@ -40,7 +40,6 @@ class ContextCall(msgspec.Struct, frozen=True, kw_only=True):
     """The conversation that it was part of: what was said there before, the agent may still have had."""
     simplified: bool = False
     parts: tuple[ContextPart, ...] = ()
-    """Empty for runs that were recorded before contexts were composed."""
 
 
 class ContextReport(msgspec.Struct, frozen=True, kw_only=True):

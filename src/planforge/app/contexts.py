@@ -125,7 +125,6 @@ def gather(project: Project, effect: GatherContext, *, knows: bool = True, tools
         summaries=role.summaries,
         steps=tuple(_done(project, effect)),
         budgets={CLOSURE: budgets.closure, SUMMARIES: budgets.summaries, TASK: budgets.task},
-        scaled=True,
         tools=tools,
     )
 

@@ -85,10 +85,6 @@ def _begun(place: Path, *, pace: float, agent: str, live: bool) -> tuple[Project
             title=story.TITLE,
             request=story.REQUEST,
             today=today(),
-            leased=True,
-            inspected=True,
-            composed=True,
-            phased=True,
         )
 
     return project, runs.begin(project, "demo", created.plan, asked, created)

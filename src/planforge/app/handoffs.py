@@ -34,24 +34,21 @@ class HandoffRow(msgspec.Struct, frozen=True, kw_only=True):
 def write(
     ledger: Ledger,
     effect: HandOver,
-    run: str,
     files: Iterable[tuple[str, str]],
     commit: str,
-    lease: Leased | None,
+    lease: Leased,
 ) -> Handover:
     """Record the handoff that a step's flow asks for, and say what the next agent is told."""
-    holder = effect.lease.holder if effect.lease else f"{run}/{effect.step}"
-    successor = lease.holder if lease else f"{run}/{effect.step}.{effect.turn + 1}"
     found = handoff.emit(
         ledger,
         f"{graph.newest(ledger, effect.plan)}/{effect.step}",
         effect.context,
-        holder=holder,
-        successor=successor,
-        passed=lease.fence if lease else 0,  # whoever renews the lease has passed it on
+        holder=effect.lease.holder,
+        successor=lease.holder,
+        passed=lease.fence,  # whoever renews the lease has passed it on
         files=[TouchedFile(path=path, hash=content) for path, content in files],
     )
-    context = handoff.load(ledger, found.handoff, successor)
+    context = handoff.load(ledger, found.handoff, lease.holder)
     text = msgspec.json.format(encode(context), indent=1).decode()
     return Handover(handoff=found.handoff, text=text, commit=commit, lease=lease)
 

@@ -276,7 +276,7 @@ def outstanding(ledger: Ledger, run: str) -> dict[str, Kept]:
             case HandOver.__name__:
                 before = msgspec.json.decode(body, type=HandOver).lease
                 after = msgspec.json.decode(outcome, type=Handover).lease
-                if before and after and before.holder in kept:
+                if before.holder in kept:
                     kept[after.holder] = Kept(kept.pop(before.holder).paths, after.fence)
             case ReleaseLease.__name__:
                 kept.pop(_given_back(ledger, intended), None)

@@ -341,8 +341,6 @@ def _request(
             base=base,
             base_tree=base_tree,
             attempts=project.settings.run.attempts,
-            inspected=True,
-            revised=True,
         )
 
     return asked

@@ -88,11 +88,6 @@ def forge_request(
         today=today(),
         base=head(project),
         cap=cap or project.settings.forge.cap,
-        composed=True,
-        fingerprints=True,
-        costed=True,
-        whole=True,
-        revised=True,
         research=project.settings.forge.research,
     )
 
@@ -146,12 +141,8 @@ def begin_plan_run(
             jobs=jobs or settings.jobs,
             attempts=settings.attempts,
             max_files=settings.max_files,
-            leased=True,
-            inspected=True,
             handoffs=settings.handoffs,
-            composed=True,
             escalate_after=settings.escalate_after,
-            phased=True,
             only=only,
             fixes=settings.fixes,
         )

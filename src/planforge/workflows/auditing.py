@@ -98,6 +98,7 @@ class _Auditing:
             return self._failed(f"{self._said}{kept}")
         if self._proposal is None:
             return StepResult(step=step, done=True, tip=request.base, reason=decision.reason)
+        assert self._lease is not None  # taken before anything was mended
         outcome = await landed(request, self._used + 1, self._proposal, self._lease)
         if isinstance(outcome, StepResult):
             return outcome
@@ -149,7 +150,7 @@ class _Auditing:
     async def _mend(self, verdict: Judgement) -> str:
         """Have what was found mended; empty if that was taken, or why the last fix there was, was not."""
         request = self._request
-        if request.leased and self._lease is None:
+        if self._lease is None:
             self._lease = await ClaimLease(holder=request.holder, paths=request.phase.files or EVERYTHING)
         problem = "there are none"
         while self._used < self._fixes:

@@ -115,7 +115,7 @@ def compose(
     found = [_Part(**msgspec.structs.asdict(part)) for part in gathered.parts]
     found += _of_steps(gathered, closure)
     found = [_dropped(part) if problem and part.name in DROPPED else part for part in found]
-    if gathered.scaled and (scale := SCALES.get(prompt.verdict)):
+    if scale := SCALES.get(prompt.verdict):
         prompt = msgspec.structs.replace(prompt, closing=f"{prompt.closing}\n{scale}")
     found.append(_task(prompt, gathered.budgets.get(TASK), problem))
     order = list(TITLES)

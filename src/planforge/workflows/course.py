@@ -66,10 +66,6 @@ class PipelineRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The change that an earlier run left."""
     tree: str = ""
     standing: tuple[Standing, ...] = ()
-    inspected: bool = False
-    """Whether what an earlier run left is looked at before it lands; runs recorded before that do without."""
-    revised: bool = False
-    """A revision that changes nothing stops the task. False is for runs that were recorded before that."""
 
     @property
     def branch(self) -> str:
@@ -169,7 +165,7 @@ class Course:
         """Why what a stage has written is no revision, if it was to be one; empty if it is new."""
         revisions = self._revisions.setdefault(stage.name, Revisions())
         repeated = revisions.repeated(written, f"the {self.role(stage)}")
-        return repeated if self.request.revised and self.problem is not None else ""
+        return repeated if self.problem is not None else ""
 
     def role(self, stage: Stage) -> str:
         """Who is asked: whoever revises, where a stage is come back to."""

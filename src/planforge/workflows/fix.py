@@ -144,9 +144,6 @@ def _step(request: FixRequest, phase: Phase, base: str) -> StepRequest:
         phase=phase,
         base=base,
         attempts=request.attempts,
-        inspected=True,
-        leased=True,
         handoffs=request.handoffs,
-        composed=True,
         escalate_after=request.escalate_after,
     )

@@ -45,11 +45,11 @@ class Entry(NamedTuple):
 
 
 FLOWS: dict[str, Entry] = {
-    "forge": Entry(forge, ForgeRequest, 1),
-    "plan_run": Entry(plan_run, PlanRunRequest, 1),
-    "fix": Entry(fix, FixRequest, 1),
-    "pipeline": Entry(pipeline, PipelineRequest, 1),
-    "demo": Entry(demo, DemoRequest, 1),
+    "forge": Entry(forge, ForgeRequest, 2),
+    "plan_run": Entry(plan_run, PlanRunRequest, 2),
+    "fix": Entry(fix, FixRequest, 2),
+    "pipeline": Entry(pipeline, PipelineRequest, 2),
+    "demo": Entry(demo, DemoRequest, 2),
     "land": Entry(land, LandRequest, 1),
     "update_checkout": Entry(update_checkout, UpdateRequest, 1),
     "chat": Entry(chat, ChatRequest, 1),

@@ -37,16 +37,8 @@ class PlanRunRequest(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int = 2
     attempts: int = 3
     max_files: int = 5
-    leased: bool = False
-    """Steps lease their files; False is for runs that were recorded before there were leases."""
     handoffs: int = 0
-    inspected: bool = False
-    """Changes are looked at before they are run; False is for runs that were recorded before that."""
-    composed: bool = False
-    """Agents get a composed context; False is for runs that were recorded before that."""
     escalate_after: int = 0
-    phased: bool = False
-    """How far phases have come is in the ledger; False is for runs that were recorded before that."""
     only: str = ""
     """The one phase to do, or `one` for whichever is next; empty is all that are left."""
     fixes: int = 0
@@ -115,12 +107,9 @@ def step_of(
         phase=phase,
         base=base,
         attempts=request.attempts,
-        leased=request.leased,
         handoffs=request.handoffs,
-        inspected=request.inspected,
-        composed=request.composed,
-        earlier=known.done if request.composed else (),
-        closure=closure_of(known.phases, phase.id) if request.composed else (),
+        earlier=known.done,
+        closure=closure_of(known.phases, phase.id),
         escalate_after=request.escalate_after,
         problem=problem,
         landed=landed,
@@ -151,8 +140,6 @@ async def ask(
         closure=request.closure,
         prompt=prompt,
     )
-    if not request.composed:
-        return await asking.plainly(question)
     return await asking.ask(question, await asking.gathering(question), fault=fault)
 
 

@@ -40,7 +40,7 @@ from planforge.kernel.events import (
 from planforge.kernel.wording import counted
 from planforge.rules import selection
 from planforge.rules.selection import MET, ORDER, Candidate
-from planforge.workflows import auditing, earlier
+from planforge.workflows import auditing
 from planforge.workflows.context import closure_of
 from planforge.workflows.phase import (
     EDITED,
@@ -64,8 +64,6 @@ ONE = "one"
 
 async def plan_run(request: PlanRunRequest) -> PlanRunResult:
     """Take the approval and run what is left of the plan, or what was asked for of that."""
-    if not request.phased:
-        return await earlier.plan_run(request)
     text = (await ReadPlan(plan=request.plan)).text
     content = plans.content_hash(text)
     known = await ReadPhases(
@@ -85,7 +83,6 @@ async def plan_run(request: PlanRunRequest) -> PlanRunResult:
             steps=tuple(planned(phase) for phase in phases),
             kept=_with(phases, known, "done"),
             skipped=_with(phases, known, "skipped"),
-            generated=True,
         )
     )
     await MarkPlan(plan=request.plan, status=PlanStatus.IMPLEMENTING.value)

@@ -480,7 +480,7 @@ async def _landed(course: Course, stage: Stage, iteration: int) -> Came:
 async def _fault_from_before(course: Course) -> str | None:
     """Look at a change that an earlier run left: what that run knew of it, this one does not."""
     request = course.request
-    if not request.inspected or course.commit != request.commit:
+    if course.commit != request.commit:
         return None
     inspection = await Inspect(commit=course.commit, parent=request.base, files=())
     course.protected, course.former = inspection.protected, inspection.former

@@ -90,14 +90,8 @@ class StepRequest(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase
     base: str
     attempts: int
-    inspected: bool
-    """Whether changes are looked at before they are run; runs recorded before that do without."""
-    leased: bool
-    """Whether the step leases its files; runs recorded before there were leases do without."""
     handoffs: int
     """How often the agent of one attempt may hand over."""
-    composed: bool = False
-    """Whether agents get a composed context; runs recorded before that do without."""
     earlier: tuple[str, ...] = ()
     """The steps that are done, in order."""
     closure: tuple[str, ...] = ()
@@ -135,9 +129,9 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent of an attempt is told besides its task, if anything, and its tier if not its own."""
+    """What the agent of an attempt is told besides its task, and its tier if not its own."""
 
-    gathered: Gathered | None = None
+    gathered: Gathered
     tier: str = ""
 
 
@@ -192,8 +186,6 @@ async def implement(request: StepRequest) -> StepResult:
 
 async def told_of(request: StepRequest, attempt: int, base: str, tried: list[Tried]) -> Told:
     """What the next agent gets to know, and whether it has a heavier model, this once."""
-    if not request.composed:
-        return Told()
     gathered = await GatherContext(
         role=DEVELOPER, plan=request.plan, base=base, files=request.phase.files, steps=request.earlier
     )
@@ -217,18 +209,15 @@ async def told_of(request: StepRequest, attempt: int, base: str, tried: list[Tri
 async def _under_lease(
     request: StepRequest, attempt: int, before: Refused, told: Told
 ) -> StepResult | Refused:
-    lease = None
-    if request.leased:
-        lease = await ClaimLease(holder=request.holder, paths=request.phase.files or EVERYTHING)
+    lease = await ClaimLease(holder=request.holder, paths=request.phase.files or EVERYTHING)
     outcome, lease = await _attempt(request, attempt, before, told, lease)
-    if lease:
-        await ReleaseLease(lease=lease, reason=outcome.reason)
+    await ReleaseLease(lease=lease, reason=outcome.reason)
     return outcome
 
 
 async def _attempt(
-    request: StepRequest, attempt: int, before: Refused, told: Told, lease: Leased | None
-) -> tuple[StepResult | Refused, Leased | None]:
+    request: StepRequest, attempt: int, before: Refused, told: Told, lease: Leased
+) -> tuple[StepResult | Refused, Leased]:
     await started(request, attempt, before.tip, lease)
     asked = Asked(prompt=_first(request, attempt, before), base=before.tip, commit=before.tip)
     proposal, lease = await propose(request, attempt, asked, told, lease)
@@ -268,8 +257,8 @@ async def started(request: StepRequest, attempt: int, base: str, lease: Leased |
 
 
 async def propose(
-    request: StepRequest, attempt: int, asked: Asked, told: Told, lease: Leased | None
-) -> tuple[Proposal | Refused, Leased | None]:
+    request: StepRequest, attempt: int, asked: Asked, told: Told, lease: Leased
+) -> tuple[Proposal | Refused, Leased]:
     """Have the work done, committed, looked at and checked; nothing lands."""
     phase, base = request.phase, asked.base
     worktree = _worktree(request, attempt)
@@ -317,8 +306,8 @@ async def propose(
 
 
 async def _worked(
-    request: StepRequest, attempt: int, asked: Asked, told: Told, lease: Leased | None
-) -> tuple[AgentAnswer | Refused, Leased | None]:
+    request: StepRequest, attempt: int, asked: Asked, told: Told, lease: Leased
+) -> tuple[AgentAnswer | Refused, Leased]:
     """
     Have an agent do the work, and a successor go on where its context did not last.
 
@@ -333,7 +322,7 @@ async def _worked(
             tier=told.tier,
         )
         try:
-            answer = await _answer(question, told)
+            answer = await asking.ask(question, told.gathered)
             if answer.stop_reason != HANDED_OVER or answer.context is None:
                 return answer, lease
             if turn > request.handoffs:
@@ -346,12 +335,6 @@ async def _worked(
     times = "once" if request.handoffs == 1 else f"{request.handoffs} times"
     reason = f"it handed over {times} and was still not done"
     return Refused(reason=reason, tip=base, reached=Reached.NOTHING), lease
-
-
-async def _answer(question: Question, told: Told) -> AgentAnswer:
-    if told.gathered is None:
-        return await asking.plainly(question)
-    return await asking.ask(question, told.gathered)
 
 
 def _first(request: StepRequest, attempt: int, before: Refused) -> Prompt:
@@ -382,7 +365,7 @@ def _question(request: StepRequest, attempt: int, base: str, prompt: Prompt) -> 
 
 
 def _handed_over(
-    request: StepRequest, attempt: int, turn: int, base: str, lease: Leased | None, context: TokenState
+    request: StepRequest, attempt: int, turn: int, base: str, lease: Leased, context: TokenState
 ) -> HandOver:
     return HandOver(
         plan=request.plan,
@@ -398,8 +381,6 @@ def _handed_over(
 
 async def _inspected(request: StepRequest, attempt: int, patch: Patch) -> Inspection:
     """Look at the change before anything of it is run."""
-    if not request.inspected:
-        return Inspection()
     inspection = await Inspect(commit=patch.commit, parent=patch.parent, files=request.phase.files)
     if inspection.findings or inspection.protected:
         await Note(
@@ -446,7 +427,7 @@ async def _held_to_former_tests(
 
 
 async def landed(
-    request: StepRequest, attempt: int, proposal: Proposal, lease: Leased | None
+    request: StepRequest, attempt: int, proposal: Proposal, lease: Leased
 ) -> StepResult | Refused:
     """Land the patch; where the branch has moved on, move the patch there and check it again first."""
     step = request.phase.id
@@ -494,10 +475,9 @@ async def _refused_by_person(
     return None if decision.approved else f"{decision.actor} said no to it: {decision.reason}"
 
 
-async def _land(request: StepRequest, patch: Patch, lease: Leased | None) -> Landing:
-    files = patch.files if lease else ()
+async def _land(request: StepRequest, patch: Patch, lease: Leased) -> Landing:
     return await Land(
-        branch=request.branch, commit=patch.commit, expected=patch.parent, lease=lease, files=files
+        branch=request.branch, commit=patch.commit, expected=patch.parent, lease=lease, files=patch.files
     )
 
 
