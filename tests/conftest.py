@@ -45,6 +45,15 @@ for ignored, handler in (
         signal.signal(ignored, handler)
 
 
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A directory that every user can enter. Each pytest that starts closes `tmp_path`."""
+    with tempfile.TemporaryDirectory(prefix="planforge-open-") as name:
+        place = Path(name).resolve()
+        place.chmod(0o755)
+        yield place
+
+
 def pytest_collection_finish() -> None:
     """What tests import stays to the end, so no garbage collection need look at it again."""
     gc.collect()

@@ -286,16 +286,17 @@ def test_on_a_read_only_file_system_a_change_is_refused_in_a_line(project: Path)
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_in_a_directory_without_write_permission_the_ledger_can_be_read(project: Path) -> None:
+def test_in_a_directory_without_write_permission_the_ledger_can_be_read(
+    pristine: Path, open_path: Path
+) -> None:
     if os.geteuid() == 0 and not shutil.which("setpriv"):
         pytest.skip("needs `setpriv` to be somebody else than root")
     others = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
-    parents = [parent for parent in project.parents if parent.stat().st_uid == os.geteuid()]
-    modes = {parent: parent.stat().st_mode for parent in (state(project), *parents)}
+    project = open_path / "project"
+    shutil.copytree(pristine, project)
+    project.chmod(0o755)
+    state(project).chmod(0o555)
     try:
-        for parent in parents:
-            parent.chmod(modes[parent] | 0o055)
-        state(project).chmod(0o555)
         probe = subprocess.run([*others, *COMMAND, "--version"], check=False, capture_output=True)
         if probe.returncode:
             pytest.skip("somebody else cannot run this interpreter")
@@ -303,8 +304,7 @@ def test_in_a_directory_without_write_permission_the_ledger_can_be_read(project:
             done = run_apart(others, project, *command)
             assert (done.returncode, done.stderr) == (0, "")
     finally:
-        for parent, before in modes.items():
-            parent.chmod(before)
+        state(project).chmod(0o755)
 
 
 def test_a_full_disk_stops_a_command_with_a_line_and_costs_nothing(project: Path) -> None:

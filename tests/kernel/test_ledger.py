@@ -169,16 +169,16 @@ def test_a_file_that_is_no_ledger_of_ours_is_refused_in_one_line_and_left_alone(
     "spoil", [newer_format, not_a_ledger, garbage, a_few_words, truncated, zeroed, a_folder]
 )
 def test_creating_a_ledger_never_overwrites_what_is_there(
-    tmp_path: Path, spoil: Callable[[Path], None]
+    open_path: Path, spoil: Callable[[Path], None]
 ) -> None:
-    ledger = Ledger.create(tmp_path)
+    ledger = Ledger.create(open_path)
     tell(ledger)
     ledger.close()
-    spoil(tmp_path)
-    path = tmp_path / "ledger.db"
+    spoil(open_path)
+    path = open_path / "ledger.db"
     before = path.read_bytes() if path.is_file() else None
     with pytest.raises(LedgerUnreadable):
-        Ledger.create(tmp_path)
+        Ledger.create(open_path)
     assert (path.read_bytes() if path.is_file() else None) == before
 
 
@@ -196,21 +196,17 @@ def as_somebody_without_rights() -> Iterator[None]:
 
 @contextmanager
 def mode(directory: Path, bits: int) -> Iterator[None]:
-    """Give a directory other rights for a while, and let everybody get as far as it."""
-    modes = {parent: parent.stat().st_mode for parent in (directory, *directory.parents)}
-    own = [parent for parent in directory.parents if parent.stat().st_uid == os.geteuid()]
+    """Give a directory other rights for a while."""
+    before = directory.stat().st_mode
+    directory.chmod(bits)
     try:
-        for parent in own:
-            parent.chmod(modes[parent] | 0o055)
-        directory.chmod(bits)
         yield
     finally:
-        for parent in (directory, *own):
-            parent.chmod(modes[parent])
+        directory.chmod(before)
 
 
-def test_a_ledger_out_of_reach_is_reported(tmp_path: Path) -> None:
-    directory = tmp_path / ".planforge"
+def test_a_ledger_out_of_reach_is_reported(open_path: Path) -> None:
+    directory = open_path / ".planforge"
     Ledger.create(directory).close()
     with (
         mode(directory, 0o000),
@@ -220,8 +216,8 @@ def test_a_ledger_out_of_reach_is_reported(tmp_path: Path) -> None:
         Ledger.open(directory)
 
 
-def test_where_nothing_can_be_written_a_ledger_can_be_read(tmp_path: Path) -> None:
-    directory = tmp_path / ".planforge"
+def test_where_nothing_can_be_written_a_ledger_can_be_read(open_path: Path) -> None:
+    directory = open_path / ".planforge"
     ledger = Ledger.create(directory)
     told = tell(ledger)
     ledger.close()
@@ -233,8 +229,8 @@ def test_where_nothing_can_be_written_a_ledger_can_be_read(tmp_path: Path) -> No
         again.close()
 
 
-def test_what_is_still_in_the_log_is_read_or_the_ledger_is_refused(tmp_path: Path) -> None:
-    directory = tmp_path / ".planforge"
+def test_what_is_still_in_the_log_is_read_or_the_ledger_is_refused(open_path: Path) -> None:
+    directory = open_path / ".planforge"
     ledger = Ledger.create(directory)
     told = tell(ledger)  # and it stays open, so that the events are in the log alone
     (directory / "ledger.db-shm").chmod(0o644)
@@ -242,7 +238,7 @@ def test_what_is_still_in_the_log_is_read_or_the_ledger_is_refused(tmp_path: Pat
         again = Ledger.open(directory)
         assert list(again.since()) == told
         again.close()
-    copy = tmp_path / "copy"
+    copy = open_path / "copy"
     copy.mkdir()
     for name in ("ledger.db", "ledger.db-wal"):
         shutil.copyfile(directory / name, copy / name)
