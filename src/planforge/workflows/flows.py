@@ -48,7 +48,7 @@ FLOWS: dict[str, Entry] = {
     "forge": Entry(forge, ForgeRequest, 1),
     "plan_run": Entry(plan_run, PlanRunRequest, 1),
     "fix": Entry(fix, FixRequest, 1),
-    "pipeline": Entry(pipeline, PipelineRequest, 1),
+    "pipeline": Entry(pipeline, PipelineRequest, 2),
     "demo": Entry(demo, DemoRequest, 1),
     "land": Entry(land, LandRequest, 1),
     "update_checkout": Entry(update_checkout, UpdateRequest, 1),

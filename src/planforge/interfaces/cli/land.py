@@ -1,4 +1,4 @@
-"""`planforge land`: finished plans onto your branch, and from there into your checkout."""
+"""`planforge land`: finished plans and tasks onto your branch, and from there into your checkout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ONTO = "The branch to land on; otherwise that of the settings, or the one that i
 
 
 @click.command()
-@click.argument("plans", nargs=-1, metavar="[PLAN]...")
+@click.argument("plans", nargs=-1, metavar="[NAME]...")
 @click.option("--onto", metavar="BRANCH", help=ONTO)
 @click.option("--dry-run", is_flag=True, help="Show what would land in which order, and change nothing.")
 @click.option("--probe", is_flag=True, help="Show which work that has not landed conflicts with which.")
@@ -38,10 +38,11 @@ def land(
     update_checkout: bool,
     as_json: bool,
 ) -> None:
-    """Land finished plans on your branch
+    """Land finished plans and tasks on your branch
 
-    Each plan is merged, the tests run again on the merged tree, and only then does the branch move. A branch
-    that is checked out is not moved: what lands is put on `planforge/landed/BRANCH` beside it, and
+    NAME is a plan, a fix or a task: `7`, `fix-2`, `task-001`. Without one everything that is finished lands,
+    in order. Each is merged, the tests run again on the merged tree, and only then does the branch move. A
+    branch that is checked out is not moved: what lands is put on `planforge/landed/BRANCH` beside it, and
     `--update-checkout` brings it into the branch and its files, if nothing of yours is in the way.
 
     \b
@@ -49,6 +50,7 @@ def land(
       planforge land --dry-run
       planforge land
       planforge land 7 --onto release
+      planforge land task-001
       planforge land --update-checkout
     """
     from planforge.app import landing
@@ -80,16 +82,12 @@ def preview(project: Project, plans: tuple[str, ...], onto: str | None, as_json:
 
 def begun(project: Project, plans: tuple[str, ...], onto: str | None, as_json: bool) -> int:
     """Land these plans, or all that may land, and show how that went; the exit code."""
-    from planforge.app import landing, tasks
+    from planforge.app import landing
 
     run = landing.begin(project, plans, onto)
     nothing = "nothing to land"
     if run is None and landing.is_ahead(project, onto):
         nothing += "; what has landed is not in the checkout yet\nnext: planforge land --update-checkout"
-    if run is None and (
-        merges := [way for row in tasks.rows(project) if (way := tasks.to_merge(project, row))]
-    ):
-        nothing += "".join(f"\ntask of a pipeline: {merge}" for merge in merges)
     return _drive(project, run, nothing, as_json)
 
 
