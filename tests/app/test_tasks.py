@@ -154,9 +154,21 @@ def test_a_plan_that_is_edited_after_its_approval_lands_nothing(
     plan.write_text(plan.read_text() + "\nAnd a command for it.\n")
     ended = go(project, run)
     assert ended.exit_code == RefusedByGate.exit_code
-    assert "`review-plan`, `approve` has not approved what would land" in ended.reason
+    assert "what `approve` judged has changed since; it goes on at `review-plan`" in ended.reason
     assert tasks.row(project, "1").status == "escalated"
     assert project.git.ref("refs/heads/planforge/task-001") is None
+    checked = facts.check(project, "commit", "1")
+    assert (checked.exit_code, checked.result.detail) == (1, "what `approve` judged has changed since")
+    way = tasks.view(project, "1").next[0]
+    assert way.command == "planforge task resume task-001 --at review-plan"
+    assert way.does == "has the stage look at what has changed since it approved"
+    shop((*STORY[:2], scene("Stage: implement", say=DONE, lines=f"{GOOD}\n\n# a command\n"), *STORY[5:]))
+    again = tasks.resume(project, "1", at="", rounds=0, actor="Ada")
+    with pytest.raises(NeedsPerson):
+        go(project, again)
+    decided(project)
+    assert go(project, again).exit_code == 0
+    assert tasks.row(project, "1").status == "committed"
 
 
 @pytest.mark.dear
@@ -172,12 +184,50 @@ def test_a_task_that_is_stuck_goes_on_where_a_person_says(shop: Shop) -> None:
     assert tasks.override(project, "1", stage="review-code", actor="Ada", reason="it is right").status == (
         "review-approved"
     )
-    run = tasks.resume(project, "1", at="validate", rounds=0, actor="Ada")
+    ways = [way.command for way in tasks.view(project, "1").next]
+    assert ways[0] == "planforge task resume task-001 --at validate"
+    run = tasks.resume(project, "1", at="", rounds=0, actor="Ada")
     with pytest.raises(NeedsPerson):
         go(project, run)
+    assert [each.stage for each in events(project, StageEnded)].count("review-code") == 3 + 1
     decided(project)
     assert go(project, run).exit_code == 0
     assert replays.replay(project, run).agrees
+
+
+def test_letting_a_plan_pass_says_nothing_of_code_that_was_never_written(shop: Shop) -> None:
+    project = shop((STORY[0], scene("Stage: review-plan", say=NO)))
+    go(project, tasks.begin(project, "default", "Count lines"))
+    with pytest.raises(RefusedByGate, match="`review-code` judges `implement`, which is not there yet"):
+        tasks.override(project, "1", stage="review-code", actor="Ada", reason="it is right")
+    assert tasks.override(project, "1", stage="review-plan", actor="Ada", reason="it is right").status == (
+        "plan-approved"
+    )
+    assert tasks.view(project, "1").next[0].command == "planforge task resume task-001 --at plan"
+
+
+@pytest.mark.dear
+def test_a_review_that_runs_again_after_it_was_overridden_blames_no_edit(shop: Shop) -> None:
+    project = shop(NEVER)
+    go(project, tasks.begin(project, "default", "Count lines"))
+    tasks.override(project, "1", stage="review-code", actor="Ada", reason="it is right")
+    shop(STORY)
+    run = tasks.resume(project, "1", at="review-code", rounds=0, actor="Ada")
+    with pytest.raises(NeedsPerson):
+        go(project, run)
+    assert tasks.row(project, "1").status == "review-approved"
+
+
+def test_a_task_that_lands_nothing_is_delivered_with_its_documents(shop: Shop) -> None:
+    clean = json.dumps({"maxSeverity": "none", "concerns": []})
+    project = shop((scene("Stage: draft", say=PLAN), scene("Stage: audit", say=clean)))
+    assert go(project, tasks.begin(project, "forge", "Count lines")).exit_code == 0
+    found = tasks.view(project, "1")
+    assert (found.task.status, found.task.branch, found.next) == ("delivered", "", ())
+    assert (project.root / found.task.path / "PLAN.md").read_text().startswith("# Plan")
+    assert "planforge task show" not in " ".join(overview(project).next)
+    with pytest.raises(RefusedByGate, match="is delivered"):
+        tasks.resume(project, "1", at="", rounds=0, actor="Ada")
 
 
 @pytest.mark.dear
@@ -198,20 +248,11 @@ def test_a_plan_that_comes_back_as_it_was_is_a_persons_to_edit(shop: Shop) -> No
 
 
 @pytest.mark.dear
-def test_a_change_with_a_short_report_goes_on_at_its_review_and_is_committed(shop: Shop) -> None:
+def test_a_change_with_a_short_report_is_judged_by_the_change(shop: Shop) -> None:
     project = shop((*STORY[:2], scene("Stage: implement", say="done", lines=GOOD), *STORY[5:]))
-    ended = go(project, tasks.begin(project, "default", "Count lines"))
-    assert "PROGRESS.md` has 5 bytes, fewer than 200" in ended.reason
-    (way,) = [each for each in tasks.view(project, "1").next if "with your edits" in each.does]
-    assert way.command == "planforge task resume task-001 --at review-code"
-    run = tasks.resume(project, "1", at="review-code", rounds=0, actor="Ada")
-    with pytest.raises(NeedsPerson):
-        go(project, run)
+    run = to_the_gate(project)
     assert tasks.row(project, "1").status == "review-approved"
-    decided(project)
-    assert go(project, run).exit_code == 0
-    assert tasks.row(project, "1").status == "committed"
-    assert replays.replay(project, run).agrees
+    assert any("Your answer is kept as `PROGRESS.md`." in text for text in _prompts(project, run))
 
 
 SHORT = """
@@ -225,25 +266,81 @@ stages = [
 """
 
 
-@pytest.mark.dear
-def test_what_a_task_has_committed_is_brought_in_by_the_command_that_is_named(
+RED = "def count(text):\n    return 2\n"
+TWICE = (
+    scene("Stage: implement", "Iteration: 1", say=DONE, lines=RED),
+    scene("Stage: implement", say=DONE, lines=GOOD),
+)
+"""The first change does not pass, and the second one does."""
+
+
+def test_a_committed_task_lands_through_the_queue_like_a_plan(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    project = shop((scene("Stage: implement", say=DONE, lines=GOOD),), SHORT)
+    project = shop(TWICE, SHORT)
     call = caller(project.root, monkeypatch, capsys)
-    merge = "git merge --no-ff planforge/task-001"
-    assert f"next: {merge}" in call("pipeline", "run", "short", "Count lines").out
-    assert merge in call("task", "show", "1").out
-    assert merge in call("land").out
-    for more in ((), ("--dry-run",)):
-        said = call("land", "task-001", *more)
-        assert (said.code, "its work is on `planforge/task-001`" in said.err) == (2, True)
-        assert f"run `{merge}`" in said.err
-    git(project.root, *merge.split()[1:])
-    assert git(project.root, "show", "HEAD:lines.py") == GOOD.strip()
+    before = git(project.root, "rev-parse", "HEAD")
+    assert "next: planforge land task-001" in call("pipeline", "run", "short", "Count lines").out
+    assert "planforge land task-001" in call("task", "show", "1").out
+    assert call("status", "--json").document["next"] == ["planforge land task-001"]
+    assert "task-001" in call("land", "--dry-run").out
+    assert call("task", "resume", "1", "--as", "Ada").code == RefusedByGate.exit_code
+    landed = call("land", "task-001")
+    assert landed.code == 0, landed.err
+    assert "✓ task-001 landed on planforge/landed/main" in landed.out
+    assert tasks.row(project, "1").status == "landed"
     assert call("task", "show", "1", "--json").document["next"] == []
+    assert call("land", "--update-checkout").code == 0
+    assert git(project.root, "show", "HEAD:lines.py") == GOOD.strip()
+    red = git(project.root, "rev-parse", "planforge/task-001~1")
+    assert git(project.root, "show", f"{red}:lines.py") == RED.strip()
+    line = git(project.root, "log", "--first-parent", "--format=%H %s", f"{before}..HEAD")
+    assert [each.partition(" ")[2] for each in line.splitlines()] == ["Land task-001: Count lines"]
     assert call("land").out == "nothing to land\n"
-    assert "`task-001` is committed: there is nothing to land" in call("land", "task-1").err
+    assert call("land", "task-001").out == "nothing to land\n"
+    assert call("verify").code == 0
+
+
+@pytest.mark.dear
+def test_a_task_that_conflicts_at_landing_is_done_again_on_what_has_landed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = shop(TWICE[1:], SHORT)
+    call = caller(project.root, monkeypatch, capsys)
+    call("pipeline", "run", "short", "Count lines")
+    was = git(project.root, "rev-parse", "planforge/task-001")
+    (project.root / "lines.py").write_text(HALF)
+    git(project.root, "commit", "--quiet", "-am", "by hand")
+    refused = call("land", "task-001")
+    assert (refused.code, "✗ task-001 conflicts with main in `lines.py`" in refused.out) == (1, True)
+    assert "next: planforge task resume task-001" in refused.out
+    found = tasks.row(project, "1")
+    assert found.status == "code-revision-required"
+    assert "it conflicts with `planforge/landed/main` in `lines.py`" in call("task", "show", "1").out
+    assert tasks.view(project, "1").next[0].command == "planforge task resume task-001 --at implement"
+    assert call("status", "--json").document["next"] == ["planforge task show task-001"]
+    assert call("task", "resume", "1", "--as", "Ada").code == 0
+    prompt = _prompts(project, runs.rows(project)[-1].run)[0]
+    assert "an earlier change did not land" in prompt
+    kept = git(project.root, "for-each-ref", "--format=%(objectname)", "refs/planforge/archive").split()
+    assert was in kept
+    assert call("land").code == 0
+    assert call("land", "--update-checkout").code == 0
+    assert git(project.root, "show", "HEAD:lines.py") == GOOD.strip()
+    assert tasks.row(project, "1").status == "landed"
+
+
+@pytest.mark.dear
+def test_a_committed_task_that_nobody_wants_any_more_is_abandoned_and_does_not_land(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = shop(TWICE[1:], SHORT)
+    call = caller(project.root, monkeypatch, capsys)
+    call("pipeline", "run", "short", "Count lines")
+    assert call("task", "abandon", "1", "--reason", "no", "--as", "Ada").code == 0
+    assert call("land").out == "nothing to land\n"
+    said = call("land", "task-001")
+    assert (said.code, "it is abandoned" in said.out) == (5, True)
 
 
 @pytest.mark.dear

@@ -27,7 +27,7 @@ from planforge.rules.states.tables import TASK
 from planforge.workflows.course import PipelineRequest, PipelineResult, Player, Standing
 from planforge.workflows.pipeline import pipeline
 from tries import tries
-from worlds import BASE, BLOCKING, World, versions
+from worlds import BASE, BLOCKING, CLEAN, World, versions
 
 LONG = "What is done and why, in words that somebody else can follow. " * 5
 YES, NO = "It is right.\n\n**Verdict:** Approved\n", "Not yet.\n\n**Verdict:** Revision Required\n"
@@ -542,9 +542,21 @@ def test_a_plan_that_was_edited_after_it_was_approved_lands_nothing(name: str) -
     edited.__dict__.update(made.__dict__)
     flow = run(edited, BUILTIN[name])
     assert ends(flow)[-1] == ("commit", "escalated")
-    assert "`review-plan`, `approve` has not approved what would land" in flow.result.reason
-    assert flow.result.refused
+    assert "what `approve` judged has changed since; it goes on at `review-plan`" in flow.result.reason
+    assert (flow.result.refused, flow.result.stage) == (True, "review-plan")
     assert landings(flow) == []
+    made.documents = dict(edited.documents)
+    again = run(
+        made,
+        BUILTIN[name],
+        start="review-plan",
+        status="plan-revision-required",
+        standing=_left_by(flow),
+        commit=last(flow).commit,
+        tree=f"tree of {last(flow).commit}",
+    )
+    assert again.result.done, again.result.reason
+    assert statuses(again)[-1] == "committed"
 
 
 def test_a_change_after_its_review_lands_nothing() -> None:
@@ -552,7 +564,12 @@ def test_a_change_after_its_review_lands_nothing() -> None:
     stages = (*DEFAULT.stages[:-1], late, DEFAULT.stages[-1])
     flow = run(world(), msgspec.structs.replace(DEFAULT, stages=stages))
     assert ends(flow)[-1] == ("commit", "escalated")
+    assert "what `approve` judged has changed since; it goes on at `review-code`" in flow.result.reason
+    no_gate = msgspec.structs.replace(DEFAULT.stages[-1], gate="")
+    stages = (*DEFAULT.stages[:-1], late, no_gate)
+    flow = run(world(), msgspec.structs.replace(DEFAULT, stages=stages))
     assert "`review-code`, `validate`, `approve` has not approved" in flow.result.reason
+    assert flow.result.stage == "review-code"
     assert landings(flow) == []
 
 
@@ -606,26 +623,56 @@ def test_an_approval_of_an_earlier_run_counts_for_what_it_was_about_only() -> No
     assert (again.result.done, again.result.refused) == (False, True)
 
 
-@pytest.mark.parametrize("of", [DEFAULT, BUG_QUICK])
-@pytest.mark.parametrize("reviews", [[YES], [NO, YES]])
-def test_a_task_that_goes_on_at_any_stage_comes_to_its_end(of: Pipeline, reviews: list[str]) -> None:
-    first = world()
+CONTENT: dict[str, dict[str, list[str]]] = {
+    "forge": {"drafter": [LONG], "reviser": [f"{LONG} Revised."], "auditor": [CLEAN]},
+    "module": {"reviewer": ["Verdict: APPROVE\n"]},
+    "polish": {"reviewer": ['{"issues": []}']},
+}
+"""What agents say who are content, where that is not what they say everywhere."""
+
+RESUMED = tuple(
+    state for state in TASK.states if state not in (*TASK.final, "blocked", "escalated", "committed")
+)
+
+
+@pytest.mark.parametrize("status", RESUMED)
+@pytest.mark.parametrize("of", BUILTIN.values(), ids=BUILTIN)
+def test_a_task_that_goes_on_at_any_stage_in_any_status_comes_to_its_end(of: Pipeline, status: str) -> None:
+    says = CONTENT.get(of.name, {})
+    first = world(**says)
     flow = run(first, of)
-    code = next(n for n, stage in enumerate(of.stages) if stage.role in WRITERS and stage.writes)
-    for number, stage in enumerate(of.stages):
-        made = world(reviewer=reviews)
+    assert flow.result.done
+    for stage in of.stages:
+        made = world(**says)
         made.documents = dict(first.documents)
         more = {"commit": flow.result.commit, "tree": f"tree of {flow.result.commit}"}
         again = run(
             made,
             of,
             start=stage.name,
-            status="code-revision-required" if number >= code else "plan-revision-required",
+            status=status,
             standing=_left_by(flow),
-            **(more if flow.result.commit and number > code else {}),
+            **(more if flow.result.commit else {}),
         )
         assert again.result.done, (stage.name, again.result.reason)
-        assert (statuses(again)[-1:] == ["committed"]) == any(each.lands for each in of.stages)
+        landed = any(each.lands for each in of.stages)
+        assert statuses(again)[-1] == ("committed" if landed else "delivered"), stage.name
+
+
+@pytest.mark.parametrize("status", RESUMED)
+@pytest.mark.parametrize("of", [DEFAULT, BUG_QUICK], ids=lambda of: of.name)
+def test_a_review_that_asks_for_a_revision_moves_a_task_in_any_status_along_its_table(
+    of: Pipeline, status: str
+) -> None:
+    first = world()
+    flow = run(first, of)
+    for stage in of.stages:
+        made = world(reviewer=[NO, YES])
+        made.documents = dict(first.documents)
+        more = {"commit": flow.result.commit, "tree": f"tree of {flow.result.commit}"}
+        again = run(made, of, start=stage.name, status=status, standing=_left_by(flow), **more)
+        assert again.result.done, (stage.name, again.result.reason)
+        assert statuses(again)[-1] == "committed"
 
 
 # Friction

@@ -74,8 +74,7 @@ class Now:
         if self._pipeline and stage not in {each.name for each in self._pipeline.stages}:
             raise KeyError(stage)
         if self.task:
-            came = tasks.stages(self._project, self.task.task)
-            return next((each.verdict or None for each in came if each.stage == stage), None)
+            return tasks.verdict(self._project, self.task.task, stage)
         assert self.plan is not None
         return _audited(self._project, self.plan.plan) if stage == "audit" else None
 

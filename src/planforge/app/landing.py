@@ -1,5 +1,5 @@
 """
-Getting finished plans onto the person's branch: what would land, landing it, bringing it into the checkout.
+Getting finished plans and tasks onto the person's branch: what would land, landing it, updating the checkout.
 
 A branch has one lander at a time. A landing is a run like any other: what it has
 done is in the ledger, and `planforge resume` goes on where it was interrupted.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.app import plans, queue, runs
+from planforge.app import plans, queue, runs, tasks
 from planforge.documents.plan import is_fix
 from planforge.errors import InvalidInput, NoRepository, NotFound, PlanforgeError, RefusedByGate
 from planforge.kernel import effects, events
@@ -156,19 +156,20 @@ def preview(project: Project, names: Collection[str] = (), onto: str | None = No
 
 
 def _wanted(project: Project, names: Collection[str]) -> tuple[str, ...]:
-    """The plans that are named; a task of a pipeline has passed its own gates and is a person's to merge."""
-    from planforge.app import tasks
+    """The plans and tasks that are named."""
+    return tuple(_named(project, name) for name in names)
 
-    for name in names:
-        if name.strip().startswith("task-") and plans.of_task(project, name) is None:
-            task = tasks.row(project, name)
-            if merge := tasks.to_merge(project, task):
-                raise InvalidInput(
-                    f"`{task.task}` is a task of a pipeline; its work is on `{task.branch}`", f"run `{merge}`"
-                )
-            said = f"is {task.status}: there is nothing to land"
-            raise InvalidInput(f"`{task.task}` {said}", f"see `planforge task show {task.task}`")
-    return tuple(plans.row(project, name).plan for name in names)
+
+def _named(project: Project, name: str) -> str:
+    if not tasks.is_named(name) or plans.of_task(project, name) is not None:
+        return plans.row(project, name).plan
+    found = tasks.row(project, name)
+    if not found.branch:
+        raise RefusedByGate(
+            f"`{found.task}` is {found.status}: there is nothing to land",
+            f"see `planforge task show {found.task}`",
+        )
+    return found.task
 
 
 def _forecasts(project: Project, target: Target, ready: Collection[effects.QueuedPlan]) -> Iterator[Forecast]:
@@ -247,16 +248,35 @@ def begin_again(project: Project, plan: str) -> str | None:
 
     What it had is kept; the ref is returned. Nothing happens to a plan that was not opened again.
     """
-    git, row = project.git, plans.row(project, plan)
+    row = plans.row(project, plan)
     story = queue.story(project, row)
-    at = git.ref(f"{HEADS}{row.branch}") if row.branch else None
-    if at is None or story.started is None or not story.reopened:
+    if story.started is None or not story.reopened:
         return None
-    base = git.commit_of("HEAD")
-    if story.refused_by and git.ref(f"{HEADS}{story.refused_by}"):
-        base = landing.find_target(git, story.refused_by, queue.made(project))[0].tip
-    kept = merging.keep(git, story.started.run, f"{row.plan}.before", at)
-    git.move_ref(f"{HEADS}{row.branch}", base, at)
+    return _begun_again(project, row.branch, base_after(project, story), f"{story.started.run}/{row.plan}")
+
+
+def base_after(project: Project, story: queue.Story) -> str:
+    """What the work on something begins with that could not land: with what is there by now."""
+    if story.refused_by and project.git.ref(f"{HEADS}{story.refused_by}"):
+        return landing.find_target(project.git, story.refused_by, queue.made(project))[0].tip
+    return project.git.commit_of("HEAD")
+
+
+def begin_task_again(project: Project, story: queue.Story, base: str) -> str | None:
+    """Begin the branch of a task that could not land again at `base`; what it had is kept, under that ref."""
+    assert story.ended is not None
+    run = story.applied[story.ended.commit].run
+    return _begun_again(project, story.ended.branch, base, f"{run}/{story.plan}")
+
+
+def _begun_again(project: Project, branch: str, base: str, name: str) -> str | None:
+    git = project.git
+    at = git.ref(f"{HEADS}{branch}") if branch else None
+    if at is None:
+        return None
+    run, _, label = name.partition("/")
+    kept = merging.keep(git, run, f"{label}.before", at)
+    git.move_ref(f"{HEADS}{branch}", base, at)
     return kept
 
 
@@ -326,7 +346,10 @@ def _take_left(told: LandReport, event: events.Event) -> None:
 
 def _next(project: Project, told: LandReport) -> Iterator[str]:
     for item in told.left:
-        if item.why != "held" and is_fix(item.plan):
+        if tasks.is_named(item.plan):
+            verb = "resume" if item.why != "held" else "show"
+            yield f"planforge task {verb} {item.plan}"
+        elif item.why != "held" and is_fix(item.plan):
             yield f"planforge fix --again {item.plan}"
         elif item.why != "held":
             yield f"planforge plan approve {item.plan}"

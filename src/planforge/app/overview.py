@@ -218,10 +218,10 @@ def _waiting(
             name=task.task,
             about=f"{task.status}: {task.title}",
             since=task.updated_at,
-            command=f"planforge task show {task.task}",
+            command=_about_task(task),
         )
         for task in current
-        if task.stuck and task.task not in busy
+        if task.open and task.task not in busy
     ]
     return tuple(sorted(found, key=lambda each: each.since))
 
@@ -327,8 +327,8 @@ def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...])
             commands.append("planforge land")
     if _has_landed(every) and _is_ahead(project):
         commands.append("planforge land --update-checkout")
-    stuck = [task for task in tasks.rows(project) if task.stuck and task.task not in busy]
-    commands += [f"planforge task show {task.task}" for task in stuck]
+    waiting_tasks = [task for task in tasks.rows(project) if task.open and task.task not in busy]
+    commands += [each for task in waiting_tasks if (each := _about_task(task)) not in commands]
     commands += [plans.ADOPT] if plans.unknown(project) else []
     return commands or ['planforge forge "what you want"']
 
@@ -349,6 +349,11 @@ def _next_of_fix(plan: PlanRow, steps: tuple[StepRow, ...]) -> str:
     if plan.status != "IMPLEMENTING" and all(step.status == "done" for step in steps):
         return f"planforge fix --accept {fix} --reason TEXT"
     return f"planforge fix --again {fix}"
+
+
+def _about_task(task: TaskRow) -> str:
+    """What to type about a task that no run is at."""
+    return f"planforge land {task.task}" if task.status == "committed" else f"planforge task show {task.task}"
 
 
 def _has_landed(every: list[RunRow]) -> bool:

@@ -805,6 +805,8 @@ class QueuedPlan(msgspec.Struct, frozen=True, kw_only=True):
     after: tuple[str, ...]
     """The plans it is built on that have not landed."""
     steps: tuple[QueuedStep, ...]
+    status: str = ""
+    """The status of a task; empty if it is a plan."""
 
 
 class HeldPlan(msgspec.Struct, frozen=True, kw_only=True):

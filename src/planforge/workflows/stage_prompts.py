@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from planforge.kernel.wording import counted
 from planforge.rules import friction
 from planforge.rules.findings import Finding
+from planforge.rules.gates.grammar import Artifact
 from planforge.rules.pipelines import Stage
 from planforge.workflows.context import Material, Prompt
 from planforge.workflows.course import Course
@@ -70,13 +72,23 @@ def _asked(course: Course, of: Stage) -> tuple[str, str]:
         return f"{code}Review the {what} of this task.", FORMS[of.verdict]
     if course.writes_code(of):
         what = "Settle what the review found, in" if again else "Do this task in"
-        return f"{what} the current directory.", DONE
+        return f"{what} the current directory.", f"{DONE}\nYour answer is kept as `{of.leaves}`.{_size(of)}"
     what = f"Revise `{of.leaves}` so that what was found is settled" if again else f"Write `{of.leaves}`"
     closing = (
         f"Answer with the whole text of `{of.leaves}` and nothing else; your answer is the file. "
-        "Change no file."
+        f"Change no file.{_size(of)}"
     )
     return f"{what} for this task, from the code in the current directory.", closing
+
+
+def _size(of: Stage) -> str:
+    """How long the answer must be for the stage to count as done."""
+    least = [
+        item.least
+        for item in of.exit.directives
+        if isinstance(item, Artifact) and item.path == f"{{task}}/{of.leaves}"
+    ]
+    return f" It must have at least {counted(max(least), 'byte')}." if least else ""
 
 
 def _problem(course: Course) -> str:

@@ -221,6 +221,11 @@ async def _texts(course: Course, names: list[str]) -> dict[str, str]:
     return found
 
 
+async def texts_now(course: Course) -> None:
+    """Read all that stages have written: an edit voids what was approved before it."""
+    await _texts(course, [each.leaves for each in course.request.pipeline.stages if each.writes])
+
+
 async def _left(course: Course, stage: Stage, text: str) -> DocumentText:
     """Write what a stage leaves behind."""
     before = course.documents.get(stage.leaves)
@@ -451,6 +456,7 @@ async def _landed(course: Course, stage: Stage, iteration: int) -> Came:
     """Move the task's branch to what was approved, and to nothing else."""
     await _texts(course, list(course.documents))
     if missing := course.missing():
+        course.stopped_at = missing[0]
         names = ", ".join(f"`{name}`" for name in missing)
         return Came(reason=f"{names} has not approved what would land", stuck=True, refused=True)
     if not course.changed:

@@ -1,4 +1,4 @@
-"""`planforge land`: finished plans onto your branch, and from there into your checkout."""
+"""`planforge land`: finished plans and tasks onto your branch, and from there into your checkout."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ONTO = "The branch to land on; by default the one in the settings, or the one ch
 
 
 @click.command()
-@click.argument("plans", nargs=-1, metavar="[PLAN]...")
+@click.argument("plans", nargs=-1, metavar="[NAME]...")
 @click.option("--onto", metavar="BRANCH", help=ONTO)
 @click.option("--dry-run", is_flag=True, help="Show what would land, in which order; change nothing.")
-@click.option("--probe", is_flag=True, help="Show which unlanded plans conflict with each other.")
+@click.option("--probe", is_flag=True, help="Show which unlanded work conflicts with each other.")
 @click.option(
     "--update-checkout", is_flag=True, help="Update the branch and its checkout with what has landed."
 )
@@ -38,17 +38,19 @@ def land(
     update_checkout: bool,
     as_json: bool,
 ) -> None:
-    """Merge finished plans into your branch
+    """Land finished plans, fixes and tasks on your branch
 
-    Merges each plan, runs the tests again on the merged tree, and only then moves the branch. A branch that
-    is checked out is not moved: the plans land on `planforge/landed/BRANCH` beside it. `--update-checkout`
-    then updates the branch and its files, if none of your changes is in the way.
+    NAME is a plan, a fix or a task: `7`, `fix-2`, `task-001`. Without a name, everything that is finished
+    lands, in order. Each one is merged, the tests run again on the merged tree, and only then the branch
+    moves. A branch that is checked out is not moved: the work lands on `planforge/landed/BRANCH` beside it.
+    `--update-checkout` then updates the branch and its files, if none of your changes is in the way.
 
     \b
     Examples:
       planforge land --dry-run
       planforge land
       planforge land 7 --onto release
+      planforge land task-001
       planforge land --update-checkout
     """
     from planforge.app import landing
@@ -80,16 +82,12 @@ def preview(project: Project, plans: tuple[str, ...], onto: str | None, as_json:
 
 def begun(project: Project, plans: tuple[str, ...], onto: str | None, as_json: bool) -> int:
     """Land these plans, or all that may land, and show how that went; the exit code."""
-    from planforge.app import landing, tasks
+    from planforge.app import landing
 
     run = landing.begin(project, plans, onto)
     nothing = "nothing to land"
     if run is None and landing.is_ahead(project, onto):
         nothing += "; what has landed is not in the checkout yet\nnext: planforge land --update-checkout"
-    if run is None and (
-        merges := [way for row in tasks.rows(project) if (way := tasks.to_merge(project, row))]
-    ):
-        nothing += "".join(f"\ntask of a pipeline: {merge}" for merge in merges)
     return _drive(project, run, nothing, as_json)
 
 

@@ -174,8 +174,10 @@ def _view(view: TaskView) -> str:
     ]
     if found.branch:
         lines.append(f"branch {found.branch} at {found.landed[:12]}")
-    if found.reason and found.stuck:
-        lines.append(f"⚠ {found.stage}: {visible(found.reason)}")
+    elif found.landed:
+        lines.append(f"its change is {found.landed[:12]}, kept under refs/planforge/archive; nothing lands")
+    if found.reason and (found.stuck or found.status == "code-revision-required"):
+        lines.append(f"⚠ {found.stage or 'land'}: {visible(found.reason)}")
     came = [
         (
             SIGNALS.get(each.outcome, "·"),

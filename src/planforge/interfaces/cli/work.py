@@ -162,8 +162,8 @@ def summary(document: Document, commands: tuple[str, ...] = ()) -> str:
         lines += _fixed(document)
     elif document.flow == "pipeline":
         lines += [f"branch: {document.branch} at {document.landed_commit[:12]}"] if document.branch else []
-        show_task = f"planforge task show {document.plan}"
-        lines.append(f"next: {f'git merge --no-ff {document.branch}' if document.branch else show_task}")
+        verb = "land" if document.branch else "task show"
+        lines.append(f"next: planforge {verb} {document.plan}")
     elif document.branch:
         lines.append(f"branch: {document.branch} at {document.landed_commit[:12]}")
         lines += [f"left: {', '.join(document.left)}"] if document.left else []

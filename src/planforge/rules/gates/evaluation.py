@@ -42,6 +42,10 @@ class Reason(StrEnum):
     REQUIRE_FAILED = "require-failed"
 
 
+VOID = "void"
+"""The verdict of a stage that judged something else than is there now."""
+
+
 class Facts(Protocol):
     """What is true, as far as it is known."""
 
@@ -52,7 +56,10 @@ class Facts(Protocol):
         """What the record says; None if it says nothing. `KeyError` if a record has no such field."""
 
     def verdict(self, stage: str) -> str | None:
-        """What a stage came to last; None if it came to nothing. `KeyError` if there is no such stage."""
+        """
+        What a stage came to last; None if it came to nothing, `void` if what it judged has changed since.
+        `KeyError` if there is no such stage.
+        """
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -139,6 +146,12 @@ def _after(directive: After, facts: Facts) -> Failed:
     verdict = _known(facts.verdict, directive.stage, "stage")
     if verdict == directive.verdict:
         return None
+    if verdict == VOID:
+        return (
+            Reason.PREDECESSOR_VERDICT_MISSING,
+            f"what `{directive.stage}` judged has changed since",
+            f"run `{directive.stage}` again",
+        )
     came = f"came to `{verdict}`" if verdict else "came to no verdict"
     return (
         Reason.PREDECESSOR_VERDICT_MISSING,

@@ -73,6 +73,24 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
             return target
         raise self._refusal(f"a {self.name} that is `{state}` cannot become `{target}`", state, of)
 
+    def way(self, state: str, target: str) -> tuple[Transition, ...]:
+        """
+        The shortest way from one status to another. A row that a person takes can be at its end at most, and
+        a status that only a person leaves is not on it.
+        """
+        ways: dict[str, tuple[Transition, ...]] = {self.check(state): ()}
+        for source in (reached := [state]):
+            rows = list(self.leaving(source))
+            if source != state and all(row.person for row in rows):
+                continue
+            for row in rows:
+                if row.target not in ways and (row.target == target or not row.person):
+                    ways[row.target] = (*ways[source], row)
+                    reached.append(row.target)
+        if self.check(target) in ways:
+            return ways[target]
+        raise self._refusal(f"a {self.name} that is `{state}` cannot become `{target}`", state, "")
+
     def _refusal(self, problem: str, state: str, of: str) -> IllegalTransition:
         ways = [
             f"`{command}` → {'/'.join(targets)}" for command, targets in self._commands(state, of).items()

@@ -89,6 +89,10 @@ PHASE = _machine(
     ("done", "reopen*", "pending"),
 )
 
+LAND, RESUME = "planforge land TASK", "planforge task resume TASK"
+ABANDON = "planforge task abandon TASK --reason TEXT"
+PASS = "planforge task override TASK --stage STAGE --reason TEXT"
+
 _STUCK = "draft planned plan-approved implementing implemented review-approved approved"
 _REVISED = "plan-revision-required code-revision-required"
 
@@ -96,7 +100,7 @@ TASK = _machine(
     "task",
     "a task on its way through a pipeline",
     "draft",
-    "committed abandoned",
+    "landed delivered abandoned",
     ("draft plan-revision-required", "plan", "planned"),
     ("planned", "plan approved", "plan-approved"),
     (
@@ -115,12 +119,21 @@ TASK = _machine(
     ("implemented", "review approved", "review-approved"),
     ("review-approved", "approve*", "approved"),
     ("approved", "commit", "committed"),
+    ("committed", "land*", "landed", LAND),
+    # The code is done again on top of what it does not go together with.
+    ("committed", "refused at landing", "code-revision-required"),
+    # Commits of the person's own took the place of what had landed beside their branch.
+    ("landed", "land again*", "committed", LAND),
+    # A pipeline that lands nothing, or has nothing to land, ends with its documents.
+    (_STUCK, "deliver", "delivered"),
     (f"{_STUCK} {_REVISED}", "block", "blocked"),
     (f"{_STUCK} {_REVISED}", "escalate", "escalated"),
-    (f"{_STUCK} {_REVISED} blocked escalated", "abandon*", "abandoned"),
-    ("blocked escalated", "resume at the plan*", "plan-revision-required"),
-    ("blocked escalated", "resume at the code*", "code-revision-required"),
-    ("blocked escalated", "override*", "review-approved"),
+    (f"{_STUCK} {_REVISED} committed blocked escalated", "abandon*", "abandoned", ABANDON),
+    ("blocked escalated", "resume at the plan*", "plan-revision-required", RESUME),
+    ("blocked escalated", "resume at the code*", "code-revision-required", RESUME),
+    ("blocked escalated", "override the plan's review*", "plan-approved", PASS),
+    ("blocked escalated", "override the code's review*", "review-approved", PASS),
+    ("blocked escalated", "override the approver*", "approved", PASS),
 )
 
 SPRINT = _machine(
