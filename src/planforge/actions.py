@@ -73,8 +73,21 @@ class Action:
         return f"Action({', '.join([*map(repr, (self.verb, *self.items)), *options])})"
 
     def __str__(self) -> str:
-        """For records and prompts, which are read in no interface: the verb and the items."""
-        return " ".join((self.verb, *self.items))
+        """The action in words, quoted as a shell wants them; an interface says what comes before them."""
+        words = [self.verb, *map(_word, self.items)]
+        for name, value in self.options.items():
+            if value is not False:
+                words.append(f"--{name.replace('_', '-')}")
+                words += [] if value is True else [_word(value)]
+        return " ".join(words)
+
+
+def _word(value: Value) -> str:
+    if isinstance(value, Blank):
+        return f'"{value}"' if " " in value else value
+    from shlex import quote
+
+    return quote(str(value))
 
 
 class Advice:
@@ -104,6 +117,11 @@ class Advice:
 
 
 Hint = str | Action | Advice
+
+
+def see(verb: Verb, *items: str) -> Advice:
+    """Where to look."""
+    return Advice("see {}", Action(verb, *items))
 
 
 def pieces(hint: Hint | None) -> tuple[str | Action, ...]:

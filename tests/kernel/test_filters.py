@@ -108,4 +108,4 @@ def test_an_unknown_kind_is_refused_with_the_nearest_names() -> None:
     assert "`StepCompleted`" in text(refused.value.hint)
     with pytest.raises(InvalidInput) as refused:
         kind_named("qqq")
-    assert text(refused.value.hint) == "`planforge schema --list` has all names"
+    assert text(refused.value.hint) == "for all names, run `planforge schema --list`"

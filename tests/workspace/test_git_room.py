@@ -295,7 +295,7 @@ def test_a_lock_that_nobody_lets_go_of_is_named_in_the_end(place: Path, name: st
     }
     with pytest.raises(GitFailed, match="File exists") as caught:
         tries[name]()
-    assert text(caught.value.hint) == "run `planforge doctor`, which says whose lock that is"
+    assert text(caught.value.hint) == "run `planforge doctor` to see whose lock that is"
     assert lock.exists()
 
 

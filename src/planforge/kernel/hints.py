@@ -1,4 +1,8 @@
-"""What to do about a failed effect, as a fact: a replayed failure gives the same advice as the live one."""
+"""
+What to do next, as a fact or a part of a document.
+
+A failed effect is recorded with its hint, so a replayed failure gives the same advice as the live one.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +18,20 @@ if TYPE_CHECKING:
 
 def failed(effect: str, error: CannotPerform) -> EffectFailed:
     """The fact that `effect` was tried and failed."""
-    hint = tuple(_recorded(piece) if isinstance(piece, Action) else piece for piece in pieces(error.hint))
+    hint = tuple(recorded(piece) if isinstance(piece, Action) else piece for piece in pieces(error.hint))
     return EffectFailed(effect=effect, error=type(error).__name__, message=error.message, hint=hint or None)
 
 
 def failure(fact: EffectFailed) -> PerformerFailed:
     """What the flow sees of it."""
-    hint = pieced(_action(piece) if isinstance(piece, RecordedAction) else piece for piece in fact.hint or ())
+    hint = pieced(
+        action_of(piece) if isinstance(piece, RecordedAction) else piece for piece in fact.hint or ()
+    )
     return PerformerFailed(fact.error, fact.message, hint)
 
 
-def _recorded(action: Action) -> RecordedAction:
+def recorded(action: Action) -> RecordedAction:
+    """An action as a fact, or as a part of a document."""
     values = (*action.items, *action.options.values())
     blanks = dict.fromkeys(str(value) for value in values if isinstance(value, Blank))
     items = tuple(map(str, action.items))
@@ -36,7 +43,9 @@ def _plain(value: Value) -> Value:
     return str(value) if isinstance(value, Blank) else value
 
 
-def _action(fact: RecordedAction) -> Action:
+def action_of(fact: RecordedAction) -> Action:
+    """The action that was recorded."""
+
     def value(found: Value) -> Value:
         return Blank(found) if isinstance(found, str) and found in fact.blanks else found
 

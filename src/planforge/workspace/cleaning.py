@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.errors import GitFailed
 from planforge.workspace.archive import ARCHIVE, BASES, WORK, Archive, refs
 from planforge.workspace.git import Git
@@ -275,5 +276,5 @@ def _delete(git: Git, item: Item, ref: str, wishes: Wishes) -> None:
             safe = asked or item.commit in kept.landed(git, [item.commit])
         if not safe or not Archive(git, item.run).change(create={}, delete={ref: item.commit}):
             raise GitFailed(
-                f"`{item.name}` is not what it was a moment ago", "look again: `planforge cleanup`"
+                f"`{item.name}` is not what it was a moment ago", Advice("look again: {}", Action("cleanup"))
             )

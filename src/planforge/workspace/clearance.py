@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from planforge.actions import Action, Advice
 from planforge.errors import RefusedByGate
 from planforge.workspace.git import Git
 from planforge.workspace.merging import is_ancestor
@@ -88,7 +89,7 @@ def require_forward(git: Git, branch: str, old: str, new: str) -> None:
     if not is_ancestor(git, old, new):
         raise RefusedByGate(
             f"`{branch}` has commits that what has landed is not built on",
-            "run `planforge land` first: it merges them",
+            Advice("run {} first: it merges them", Action("land")),
         )
 
 

@@ -50,6 +50,7 @@ from pathlib import Path
 
 import msgspec
 
+from planforge.actions import Action, Advice, Hint
 from planforge.errors import GitFailed, NoRepository
 from planforge.kernel import locks
 
@@ -387,9 +388,9 @@ class Git:
         said = _said(process)
         return GitFailed(f"`git {command}` failed: {said}", self._hint(said))
 
-    def _hint(self, said: str) -> str | None:
+    def _hint(self, said: str) -> Hint | None:
         if LOCKED.search(said):
-            return "run `planforge doctor`, which says whose lock that is"
+            return Advice("run {} to see whose lock that is", Action("doctor"))
         if MISSING.search(said) and self._inside and self._inside[0].partial:
             return "this is a partial clone: run `git fetch --refetch --no-filter` to have all of it"
         return None

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from planforge.actions import Action, Advice
 from planforge.errors import GitFailed
 from planforge.kernel.effects import Landing, Restarted, Target, Tip
 from planforge.workspace.git import Git
@@ -116,7 +117,7 @@ def open_target(git: Git, branch: str, ours: Collection[str]) -> Target:
             return target
         _require_free(git, move.branch)
         git.move_ref(f"refs/heads/{move.branch}", move.new, move.old)
-    raise GitFailed(f"`{branch}` keeps moving", "run `planforge land` again when it is quiet")
+    raise GitFailed(f"`{branch}` keeps moving", Advice("run {} again when it is quiet", Action("land")))
 
 
 def find_target(git: Git, branch: str, ours: Collection[str]) -> tuple[Target, Move | None]:

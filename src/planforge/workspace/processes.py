@@ -23,6 +23,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.errors import CannotPerform
 from planforge.workspace import cookies, limits, sandbox, trees
 from planforge.workspace.cookies import sweep
@@ -216,7 +217,7 @@ def _settled(policy: Policy | None, level: Level | None) -> Level:
     found_out = sandbox.tried(level)
     if not found_out.works:
         raise CannotPerform(
-            f"sandbox level `{level}` does not work here: {found_out.why}", "run `planforge doctor`"
+            f"sandbox level `{level}` does not work here: {found_out.why}", Advice("run {}", Action("doctor"))
         )
     return level
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from planforge.actions import Hint
+from planforge.actions import Action, Hint
 from planforge.errors import PlanforgeError
 from planforge.kernel.wording import counted
 from planforge.workspace import stale_locks
@@ -210,7 +210,7 @@ def _lines(file: Path) -> int:
 def _locks(git: Git) -> Iterator[Note]:
     for lock in stale_locks.find(git):
         said = f"`{lock.name}.lock` is {_age(lock.seconds)} old; {lock.why}"
-        fix = "planforge doctor --fix" if lock.dead else f"if no git is running, rm {lock.path}"
+        fix: Hint = Action("doctor", fix=True) if lock.dead else f"if no git is running, rm {lock.path}"
         yield Note(id=f"lock {lock.name}", status=WARN, evidence=said, fix=fix)
 
 

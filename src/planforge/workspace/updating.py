@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.errors import GitFailed, Locked, RefusedByGate
 from planforge.kernel.effects import CheckoutChange
 from planforge.kernel.objects import write_atomically
@@ -154,7 +155,7 @@ def _install(index: Path, place: Path) -> None:
 
 
 def _moved(branch: str) -> RefusedByGate:
-    return RefusedByGate(f"`{branch}` moved meanwhile", "run `planforge land` again")
+    return RefusedByGate(f"`{branch}` moved meanwhile", Advice("run {} again", Action("land")))
 
 
 def _stopped(git: Git, place: Place, begun: Begun, note: Path, error: GitFailed) -> RefusedByGate:
@@ -162,7 +163,7 @@ def _stopped(git: Git, place: Place, begun: Begun, note: Path, error: GitFailed)
     if is_clean(place, begun.old, changes_between(git, begun.old, begun.new)):
         note.unlink()
         return RefusedByGate(f"`{place.path}` cannot be updated: {error.message}")
-    again = "run `planforge land --update-checkout` again when that is put right"
+    again = Advice("fix that, then run {} again", Action("land", update_checkout=True))
     return RefusedByGate(f"the update of `{place.path}` stopped half-way: {error.message}", again)
 
 

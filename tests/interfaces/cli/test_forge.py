@@ -401,7 +401,7 @@ def test_what_is_not_clean_is_left_to_a_person_with_the_reason_and_two_commands(
     said = call("forge", "More texts", "--implement", "--cap", "1", "--json")
     refusal = said.document["implement"]["refusal"]
     assert (said.code, refusal["because"]) == (code, because), said.document
-    assert refusal["commands"] == ["planforge plan approve plan-002", "planforge plan run plan-002"]
+    assert refusal["next"] == ["planforge plan approve plan-002", "planforge plan run plan-002"]
     assert (said.document["run"], at.events(PlanApproved)) == (None, [])
 
 

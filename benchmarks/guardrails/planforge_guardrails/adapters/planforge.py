@@ -100,7 +100,7 @@ class Planforge:
             check=False,
         )
         if ready.returncode:
-            raise PlanforgeError(f"`planforge init` failed: {ready.stderr.strip()}")
+            raise PlanforgeError(f"the repository could not be set up: {ready.stderr.strip()}")
 
     def run(self, case: Case, twin: Twin, place: Place, person: Person) -> None:
         """Give the commands of a workflow."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 
+from planforge.actions import Action, Advice
 from planforge.errors import NotFound
 from planforge_guardrails.shapes import Case, Workflow
 
@@ -48,7 +49,8 @@ def case_named(name: str, workflow: Workflow | None = None) -> Case:
     """One case, in one of its workflows or in the first."""
     found = {case.name: case for case in all_cases()}
     if name not in found:
-        raise NotFound(f"there is no case `{name}`", hint="`planforge bench guardrails --list` has them")
+        every = Action("bench guardrails", list=True)
+        raise NotFound(f"there is no case `{name}`", Advice("for all of them, run {}", every))
     cells = {cell.workflow: cell for cell in found[name].cells}
     if workflow is not None and workflow not in cells:
         raise NotFound(f"`{name}` is not put to `{workflow.value}`", hint=f"one of: {', '.join(cells)}")

@@ -8,9 +8,11 @@ from functools import singledispatch
 from planforge.app.graphs import Picture, ScoreView
 from planforge.interfaces.cli import printing
 from planforge.interfaces.cli.printing import padded, table, width
+from planforge.interfaces.cli.typed import command
 from planforge.interfaces.cli.words import first_line, said
 from planforge.kernel.graph import queries
 from planforge.kernel.graph.queries import QueryResult, StepView
+from planforge.kernel.hints import action_of
 from planforge.kernel.scores import FORMULA, Measures
 from planforge.kernel.wording import counted
 
@@ -136,7 +138,7 @@ def blockers(found: queries.Blockers) -> str:
         name = "" if item.kind == "status" else f" {item.name}"
         lines.append(f"{step.node}  {item.kind}{name}: {item.reason}")
         if item.help:
-            lines.append(f"    try: {item.help}")
+            lines.append(f"    try: {command(action_of(item.help))}")
     return "\n".join(lines)
 
 

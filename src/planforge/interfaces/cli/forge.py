@@ -15,6 +15,7 @@ from planforge.interfaces.cli import plan_make
 from planforge.interfaces.cli.options import given_up_option
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.typed import command
 from planforge.interfaces.cli.views import here
 from planforge.kernel.wording import counted
 
@@ -161,7 +162,7 @@ def _without_next(text: str, made: Implementation) -> list[str]:
 def _refused(made: Implementation) -> list[str]:
     if made.refusal is None:
         return []
-    first, second = made.refusal.commands
+    first, second = map(command, made.refusal.next)
     return [f"not carried out: {made.refusal.reason}", f"next: {first}", f"then: {second}"]
 
 

@@ -9,6 +9,7 @@ import click
 
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.typed import line
 
 if TYPE_CHECKING:
     from planforge.rules.states import Machine
@@ -56,7 +57,7 @@ def states(name: str | None, svg: Path | None, as_json: bool) -> None:
 
 def _commands(found: Machine) -> str:
     """What a person types, where there are commands for it."""
-    typed = dict.fromkeys((row.event, row.command) for row in found.transitions if row.command)
+    typed = dict.fromkeys((row.event, line(row.action)) for row in found.transitions if row.action)
     return f"\n\n{table(list(typed))}" if typed else ""
 
 

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
-from planforge.actions import Action, Blank, written
+from planforge.actions import Action, written
 
 if TYPE_CHECKING:
-    from planforge.actions import Hint, Value
+    from planforge.actions import Hint
 
 
 def command(action: Action) -> str:
     """The command line that carries an action out; a blank is for the person to fill in."""
-    words = ["planforge", action.verb, *map(_word, action.items)]
-    for name, value in action.options.items():
-        if value is not False:
-            words.append(f"--{name.replace('_', '-')}")
-            words += [] if value is True else [_word(value)]
-    return " ".join(words)
-
-
-def _word(value: Value) -> str:
-    if isinstance(value, Blank):
-        return f'"{value}"' if " " in value else value
-    return shlex.quote(str(value))
+    return f"planforge {action}"
 
 
 def text(hint: Hint | None) -> str:

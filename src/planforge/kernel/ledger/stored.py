@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.errors import LedgerUnreadable
 from planforge.kernel.events import EVENTS, Event
 from planforge.kernel.ledger.upcasts import revision, upcast
@@ -27,7 +28,7 @@ def read_event(seq: int, kind: str, stored: int, body: bytes) -> Event:
     except (msgspec.MsgspecError, ValueError, ArithmeticError, LookupError, TypeError) as error:
         raise LedgerUnreadable(
             f"event {seq} (`{kind}`) cannot be read: {error}",
-            "run `planforge verify` to see what was changed",
+            Advice("run {} to see what was changed", Action("verify")),
         ) from error
 
 

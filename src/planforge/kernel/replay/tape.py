@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from planforge.actions import see
 from planforge.errors import LedgerUnreadable, NotFound, PerformerFailed
 from planforge.kernel.driver import outcome_type
 from planforge.kernel.effects import Effect, Flow, Note, Together, close
@@ -126,7 +127,7 @@ class Tape:
             elif not self._take(recorded):
                 self.odd.append(recorded)
         if started is None:
-            raise NotFound(f"there is no `{run}` here", "see `planforge status`")
+            raise NotFound(f"there is no `{run}` here", see("status"))
         self.started = started
 
     def _take(self, recorded: Recorded) -> bool:

@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planforge.actions import TEXT, Action, Blank
 from planforge.errors import InvalidInput
 from planforge.rules.states import Machine, Transition
 
-Row = tuple[str, str, str] | tuple[str, str, str, str]
+Row = tuple[str, str, str] | tuple[str, str, str, Action]
 
 
 def _rows(*rows: Row) -> Iterator[Transition]:
-    """Rows as `from`, `event`, `to`; an event with a `*` is one that a person makes happen, by a command."""
-    for sources, event, target, *command in rows:
+    """Rows as `from`, `event`, `to`; an event with a `*` is one that a person makes happen, by an action."""
+    for sources, event, target, *action in rows:
         for source in sources.split():
             yield Transition(
                 source=source,
                 event=event.removesuffix("*"),
                 target=target,
                 person=event.endswith("*"),
-                command="".join(command),
+                action=action[0] if action else None,
             )
 
 
@@ -38,11 +39,12 @@ def _machine(name: str, about: str, initial: str, final: str, *rows: Row) -> Mac
     )
 
 
-APPROVE, RUN = "planforge plan approve PLAN", "planforge plan run PLAN"
-CANCEL, CLOSE = "planforge plan cancel PLAN --reason TEXT", "planforge plan close PLAN"
-OVERRIDE = "planforge plan close PLAN --override --reason TEXT"
-REOPEN = "planforge plan reopen PLAN --reason TEXT"
-END_RUN = "planforge cancel RUN"
+_PLAN = Blank("PLAN")
+APPROVE, RUN = Action("plan approve", _PLAN), Action("plan run", _PLAN)
+CANCEL, CLOSE = Action("plan cancel", _PLAN, reason=TEXT), Action("plan close", _PLAN)
+OVERRIDE = Action("plan close", _PLAN, override=True, reason=TEXT)
+REOPEN = Action("plan reopen", _PLAN, reason=TEXT)
+END_RUN = Action("cancel", Blank("RUN"))
 
 PLAN = _machine(
     "plan",
