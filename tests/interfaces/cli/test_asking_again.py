@@ -31,7 +31,7 @@ def test_a_drafter_that_says_nothing_is_asked_once_more_in_short_and_the_forge_g
     told = [(event.role, event.simplified) for event in made.events(ContextComposed)]
     assert told[:3] == [("drafter", False), ("drafter", True), ("auditor", False)]
     assert "the drafter was told" in process.stderr
-    assert "once more and in short" in process.stderr
+    assert "asked again, in short" in process.stderr
     ledger = made.ledger
     assert replayed(ledger, "run-001").difference is None
     ledger.close()

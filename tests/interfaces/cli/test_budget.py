@@ -109,7 +109,7 @@ def test_the_accounts_are_shown_with_limits_and_what_is_left(plan: Rehearsal) ->
     assert found["unknown"] == 4  # no rehearsal agent says what it costs
 
     lines = planforge("budget", cwd=plan.root).stdout.splitlines()
-    assert lines[0].split() == ["scope", "kind", "limit", "spent", "put", "aside", "left", "unknown"]
+    assert lines[0].split() == ["scope", "kind", "limit", "spent", "reserved", "left", "unknown"]
     (tokens,) = [line.split() for line in lines if line.startswith("run:run-002")]
     assert tokens == ["run:run-002", "tokens", "200000", "15605", "0", "184395", "4"]
     assert ["money", "$5.00", "$1.00", "$0.00", "$4.00"] in [line.split() for line in lines]

@@ -156,7 +156,7 @@ def test_a_history_in_a_directory_that_nobody_may_write_to_is_checked(tmp_path: 
     place.chmod(0o500)
     process = planforge("check-proof", os.fspath(place / "p"), cwd=place)
     assert process.returncode == 0, process.stderr
-    assert "up to where its recording ends" in process.stdout
+    assert "matches its recording so far" in process.stdout
     place.chmod(0o700)
 
 
