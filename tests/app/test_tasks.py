@@ -11,6 +11,7 @@ from calls import caller
 from planforge.app import facts, gates, pipelines, proof_checks, proofs, replays, runs, tasks
 from planforge.app.overview import overview
 from planforge.app.project import Project
+from planforge.app.runs import cancellation, driver
 from planforge.app.setup import initialise
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, PlanEdited, RefusedByGate
 from planforge.kernel.effects import ReadFacts
@@ -88,7 +89,7 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def go(project: Project, run: str) -> runs.Ended:
-    return runs.drive(project, run, lambda _: None)
+    return driver.drive(project, run, lambda _: None)
 
 
 def decided(project: Project, *, approve: bool = True) -> None:
@@ -300,7 +301,7 @@ def test_a_cancelled_task_is_blocked_and_can_go_on_or_be_given_up(shop: Shop) ->
     run = to_the_gate(project)
     with pytest.raises(RefusedByGate, match="unfinished run"):
         tasks.abandon(project, "1", actor="Ada", reason="no")
-    runs.cancel(project, run, reason="another day", actor="Ada")
+    cancellation.cancel(project, run, reason="another day", actor="Ada")
     assert tasks.row(project, "1").status == "blocked"
     assert any("task resume" in way.command for way in tasks.view(project, "1").next)
     assert tasks.abandon(project, "1", actor="Ada", reason="never").status == "abandoned"

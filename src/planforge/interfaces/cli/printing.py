@@ -55,11 +55,13 @@ def as_document(value: object) -> str:
     """A structure as one indented JSON document."""
     import msgspec
 
+    from planforge.interfaces.cli.typed import encoded
+
     try:
-        encoded = msgspec.json.encode(value)
+        document = msgspec.json.encode(value, enc_hook=encoded)
     except UnicodeEncodeError:  # a name of a file may be in any encoding; a document is in UTF-8
-        encoded = msgspec.json.encode(_in_unicode(msgspec.to_builtins(value)))
-    return msgspec.json.format(encoded, indent=2).decode()
+        document = msgspec.json.encode(_in_unicode(msgspec.to_builtins(value, enc_hook=encoded)))
+    return msgspec.json.format(document, indent=2).decode()
 
 
 def _in_unicode(value: object) -> object:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
-from planforge.actions import Action, Blank, written
+from planforge.actions import Action, Advice, Blank, written
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from planforge.actions import Hint, Value
 
 
@@ -24,7 +25,29 @@ def command(action: Action) -> str:
 def _word(value: Value) -> str:
     if isinstance(value, Blank):
         return f'"{value}"' if " " in value else value
-    return shlex.quote(str(value))
+    word = str(value)
+    if word.isascii() and word.replace("-", "").isalnum():
+        return word
+    from shlex import quote  # which `status` seldom needs
+
+    return quote(word)
+
+
+def next_lines(hints: Sequence[Hint]) -> list[str]:
+    """What can be done next, a line each: commands, then what takes more than one."""
+    return [f"then: {text(hint)}" if isinstance(hint, Advice) else f"next: {bare(hint)}" for hint in hints]
+
+
+def bare(hint: Hint) -> str:
+    """A hint that stands in a line of its own: a command needs no backticks there."""
+    return command(hint) if isinstance(hint, Action) else text(hint)
+
+
+def encoded(value: object) -> str:
+    """An action or an advice in a JSON document: as it is typed."""
+    if isinstance(value, Action | Advice):
+        return bare(value)
+    raise NotImplementedError(f"{type(value).__name__} is in no document")
 
 
 def text(hint: Hint) -> str:
