@@ -255,12 +255,12 @@ def test_a_step_on_the_branch_itself_is_named_with_its_plan(field: Field) -> Non
 def test_a_second_lander_is_told_who_is_at_it(field: Field) -> None:
     field.plan({"a.txt": with_line(0, "one")})
     run = field.begin()
-    with landing.only_lander(field.project, "land", "refs/heads/main"):
+    with landing.only_lander(field.project, "refs/heads/main"):
         with pytest.raises(Locked, match=f"landing on `main` is under way in process {os.getpid()}"):
             field.go_on(run)
-        with landing.only_lander(field.project, "land", "refs/heads/other"):
+        with landing.only_lander(field.project, "refs/heads/other"):
             pass
-        with landing.only_lander(field.project, "plan_run", "plan-001"):
+        with landing.only_lander(field.project, "plan-001"):
             pass
     assert field.go_on(run).done
 

@@ -15,7 +15,7 @@ from planforge.app.leasing import Leasing
 from planforge.app.overview import overview
 from planforge.app.project import Project
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, RefusedByGate, StaleView
-from planforge.interfaces.cli.typed import text
+from planforge.interfaces.cli.typed import line, text
 from planforge.kernel.driver import Call, Driver
 from planforge.kernel.effects import AskHuman, Flow, Reply
 from planforge.kernel.events import (
@@ -355,7 +355,7 @@ def test_the_overview_has_what_waits_and_what_to_type(project: Project) -> None:
     park(project)
     found = overview(project)
     assert [row.name for row in found.questions] == ["question-001", "question-002"]
-    shown = [command for command in found.next if "question" in command]
+    shown = [line(each) for each in found.next if "question" in line(each)]
     assert shown == ["planforge question show question-001", "planforge question show question-002"]
 
 

@@ -14,6 +14,7 @@ from forgeries import HISTORIES
 from planforge.app import approvals, landing, plans, runs, statuses, work
 from planforge.app.project import Project
 from planforge.app.replays import replay
+from planforge.app.runs import cancellation
 from planforge.documents.plan import PlanStatus, parse
 from planforge.errors import AgentLimited, RefusedByGate
 from planforge.interfaces.cli.typed import text
@@ -131,7 +132,7 @@ def lives(place: Place) -> None:
     run = place.begin()
     with pytest.raises(AgentLimited):
         drive(project, run)
-    runs.cancel(project, run, reason="too slow", actor="Ada")
+    cancellation.cancel(project, run, reason="too slow", actor="Ada")
     run = place.begin()
     with pytest.raises(AgentLimited):
         drive(project, run)
@@ -294,7 +295,7 @@ def test_a_plan_that_a_run_is_at_is_not_cancelled_before_the_run_is(place: Place
     with pytest.raises(RefusedByGate, match=f"has an unfinished run, `{run}`") as refused:
         place.move("cancel")
     assert f"end it: `planforge cancel {run}`" in text(refused.value.hint)
-    runs.cancel(place.project, run, reason="no", actor="Ada")
+    cancellation.cancel(place.project, run, reason="no", actor="Ada")
     place.move("cancel")
     assert place.status == place.in_file == "CANCELLED"
     assert landing.preview(place.project).held == ()
@@ -310,7 +311,7 @@ def test_a_run_whose_plan_was_given_up_beneath_it_goes_no_further(place: Place) 
     with pytest.raises(IllegalTransition, match="a plan that is `CANCELLED` cannot become `AUDITING`"):
         drive(place.project, run)
     assert place.status == "CANCELLED"
-    assert runs.cancel(place.project, run, reason="it is over", actor="Ada").exit_code == 1
+    assert cancellation.cancel(place.project, run, reason="it is over", actor="Ada").exit_code == 1
     assert place.status == "CANCELLED"
 
 
@@ -347,7 +348,7 @@ def test_a_forge_that_is_cancelled_cancels_its_draft(place: Place) -> None:
     run = work.begin_forge(place.project, "More texts")
     with pytest.raises(AgentLimited):
         drive(place.project, run)
-    runs.cancel(place.project, run, reason="never mind", actor="Ada")
+    cancellation.cancel(place.project, run, reason="never mind", actor="Ada")
     assert plans.row(place.project, "plan-002").status == "CANCELLED"
     assert place.status == "REVIEW"
 

@@ -11,8 +11,10 @@ from calls import caller
 from planforge.app import facts, gates, pipelines, proof_checks, proofs, replays, runs, tasks
 from planforge.app.overview import overview
 from planforge.app.project import Project
+from planforge.app.runs import cancellation, driver
 from planforge.app.setup import initialise
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, PlanEdited, RefusedByGate
+from planforge.interfaces.cli.typed import line
 from planforge.kernel.effects import ReadFacts
 from planforge.kernel.events import ApprovalUsed, FrictionNoted, StageEnded
 from repositories import git, repository
@@ -88,7 +90,7 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def go(project: Project, run: str) -> runs.Ended:
-    return runs.drive(project, run, lambda _: None)
+    return driver.drive(project, run, lambda _: None)
 
 
 def decided(project: Project, *, approve: bool = True) -> None:
@@ -225,7 +227,7 @@ def test_a_task_that_lands_nothing_is_delivered_with_its_documents(shop: Shop) -
     found = tasks.view(project, "1")
     assert (found.task.status, found.task.branch, found.next) == ("delivered", "", ())
     assert (project.root / found.task.path / "PLAN.md").read_text().startswith("# Plan")
-    assert "planforge task show" not in " ".join(overview(project).next)
+    assert "planforge task show" not in " ".join(map(line, overview(project).next))
     with pytest.raises(RefusedByGate, match="is delivered"):
         tasks.resume(project, "1", at="", rounds=0, actor="Ada")
 
@@ -397,7 +399,7 @@ def test_a_cancelled_task_is_blocked_and_can_go_on_or_be_given_up(shop: Shop) ->
     run = to_the_gate(project)
     with pytest.raises(RefusedByGate, match="unfinished run"):
         tasks.abandon(project, "1", actor="Ada", reason="no")
-    runs.cancel(project, run, reason="another day", actor="Ada")
+    cancellation.cancel(project, run, reason="another day", actor="Ada")
     assert tasks.row(project, "1").status == "blocked"
     assert any("task resume" in way.command for way in tasks.view(project, "1").next)
     assert tasks.abandon(project, "1", actor="Ada", reason="never").status == "abandoned"

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from planforge.app import (
     approvals,
@@ -45,7 +46,6 @@ from planforge.kernel.driver import Call, Performers
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.objects import address, write_atomically
 from planforge.workflows.chat import TakeActions
-from planforge.workflows.demo import MakeSample
 from planforge.workspace import landing, patches
 from planforge.workspace.worktrees import Worktrees
 
@@ -53,13 +53,17 @@ from planforge.workspace.worktrees import Worktrees
 def performers(
     project: Project,
     run: str,
-    flow: str,
+    needs: tuple[str, ...],
     plan: str,
     leasing: Leasing | None = None,
     audience: Audience = NOBODY,
     cast: Cast | None = None,
 ) -> Performers:
-    """Who does what for one run, whose leases somebody may attend to and which somebody may follow."""
+    """
+    Who does what for one run, with the groups that its flow needs.
+
+    Somebody may attend to its leases, and somebody may follow it.
+    """
     worker = Worker(project, run, plan, leasing or Leasing(project, run), audience, cast)
     table: dict[Any, Callable[[Any, Call], Awaitable[object]]] = {
         effects.GatherContext: worker.gather_context,
@@ -91,14 +95,42 @@ def performers(
         effects.HandOver: worker.hand_over,
         effects.Land: worker.land,
     }
-    if flow in (landing_runs.LAND, landing_runs.UPDATE):
-        table |= lander.performers(project, run)
-    if flow == "chat":
-        table |= {TakeActions: talking.take_actions(project)}
-    if flow == "demo":
-        stage = demo.Stage(project)
-        table |= {MakeSample: stage.make_sample, effects.AskHuman: stage.approve}
+    for group in needs:
+        table |= GROUPS[group].performers(project, run)
     return table
+
+
+Staged = AbstractContextManager["Cast | None"]
+
+
+def _as_it_is(project: Project, subject: str) -> Staged:
+    del project, subject
+    return nullcontext()
+
+
+class Group(NamedTuple):
+    """What some flows need besides what every flow does."""
+
+    performers: Callable[[Project, str], Mapping[Any, Callable[[Any, Call], Awaitable[object]]]]
+    """Who performs its effects, in a run."""
+    staged: Callable[[Project, str], Staged] = _as_it_is
+    """What has to be there while a run of a subject is driven; who plays, if not the usual agents."""
+
+
+GROUPS = {
+    "landing": Group(lander.performers, landing_runs.only_lander),
+    "actions": Group(lambda project, _: {TakeActions: talking.take_actions(project)}),
+    "stage": Group(demo.performers, demo.staged),
+}
+"""By the names that flows have for them in their declarations (`workflows/flows.py`)."""
+
+
+@contextmanager
+def staged(project: Project, needs: tuple[str, ...], subject: str) -> Iterator[Cast | None]:
+    """Have everything there that a flow needs; who plays in it, if not the usual agents."""
+    with ExitStack() as stack:
+        casts = [stack.enter_context(GROUPS[group].staged(project, subject)) for group in needs]
+        yield next(filter(None, casts), None)
 
 
 class Worker:

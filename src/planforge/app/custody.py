@@ -44,15 +44,16 @@ def _at(recorded: Recorded, problem: str) -> Fault:
 def _about(proof: Proof, recorded: Sequence[Recorded]) -> Iterator[Fault]:
     manifest = proof.manifest
     about = manifest.about
+    named = about.flow, about.flow_version
     for item in recorded:
         if isinstance(item.event, events.RunStarted) and item.stream == about.run:
-            flow = item.event.flow, item.event.flow_version
-            if flow != (about.flow, about.flow_version):
+            recorded_as = item.event.flow, item.event.flow_version
+            if recorded_as != named:
                 yield _at(item, "the manifest names another flow")
             if item.event.subject and item.event.subject not in about.plans:
                 yield _at(item, f"the manifest does not name `{item.event.subject}`")
-    named = {getattr(item.event, "plan", "") for item in recorded if item.stream == about.run}
-    for plan in sorted(named - {"", *about.plans}):
+    plans = {getattr(item.event, "plan", "") for item in recorded if item.stream == about.run}
+    for plan in sorted(plans - {"", *about.plans}):
         yield fault(f"the run is about `{plan}`, which the manifest does not name")
     if summary_of(recorded) != manifest.summary:
         yield fault("the summary in the manifest does not say what the events say")

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import secrets
-import shlex
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import TEXT, Action, Advice
 from planforge.app import approvals, plans, queue, runs, statuses, work
 from planforge.app.deciders import require_no_agent, require_other_author
 from planforge.documents.plan import fix_id, is_fix, parse_name
@@ -62,7 +62,7 @@ def begin(
     if suspicions and not anyway:
         raise RefusedByGate(
             f"that does not sound small: {'; '.join(suspicions)}",
-            f"run `{forge_command(text)}`, or `planforge fix {shlex.quote(text)} --anyway`",
+            Advice("run {}, or {}", Action("forge", text), Action("fix", text, anyway=True)),
         )
     scope = normalise_all(files)
     work.require_agents(project, ROLES)
@@ -138,26 +138,19 @@ def of_run(project: Project, run: str) -> FixRequest:
     raise NotFound(f"there is no `{run}` here", "see `planforge status`")
 
 
-def next_commands(project: Project, name: str) -> list[str]:
+def next_commands(project: Project, name: str) -> list[Action]:
     """What a person may do with a fix as it is, the likeliest first."""
     plan = plans.row(project, name)
     story = queue.story(project, plan)
     if plan.status == "DONE" and not story.reopened:
-        return [f"planforge land {plan.plan}"]
+        return [Action("land", plan.plan)]
     if story.moved:
         return []
     if acceptable(story) and story.ended:
         request = _first_request(project, plan.plan).request
-        return [
-            forge_command(f"{request}\n\nFound when {plan.plan} was tried: {story.ended.reason}"),
-            f"planforge fix --accept {plan.plan} --reason TEXT",
-        ]
-    return [f"planforge fix --again {plan.plan}"]
-
-
-def forge_command(request: str) -> str:
-    """The command that makes a plan of the same words, to be copied into a shell."""
-    return f"planforge forge {shlex.quote(request)}"
+        found = f"{request}\n\nFound when {plan.plan} was tried: {story.ended.reason}"
+        return [Action("forge", found), Action("fix", accept=plan.plan, reason=TEXT)]
+    return [Action("fix", again=plan.plan)]
 
 
 def _title(text: str) -> str:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.app import approvals, plan_rounds, plans, runs, work
+from planforge.app.runs import cancellation
 from planforge.errors import InvalidDocument, InvalidInput, NotFound, PlanforgeError, RefusedByGate
 from planforge.kernel.events import (
     AuditRecorded,
@@ -50,8 +52,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     """A run that was begun, and of what."""
 
     run: str
-    flow: str
-    """`forge`, or `plan_run` where the plan was past that."""
+    approved: bool = False
+    """Whether the plan was approved before, so that it is carried out and not forged."""
 
 
 # Beginning one
@@ -63,7 +65,9 @@ def begin(project: Project, words: str, *, cap: int | None = None, context: Impo
     from planforge.documents.requests import item, means_nothing
 
     if words.strip() in RESERVED:
-        raise InvalidInput(f"`{words.strip()}` is not a request", "see `planforge forge --help`")
+        raise InvalidInput(
+            f"`{words.strip()}` is not a request", Advice("see {}", Action("forge", help=True))
+        )
     require_constraints(project)
     if looks_like_plan_id(words) or plans.of_task(project, words) is not None:
         if context is not None:
@@ -73,7 +77,7 @@ def begin(project: Project, words: str, *, cap: int | None = None, context: Impo
         words = context.title
     elif context is None:
         _require_request(project, words)
-    return Begun(run=work.begin_forge(project, words, cap=cap, context=context), flow=FLOW)
+    return Begun(run=work.begin_forge(project, words, cap=cap, context=context))
 
 
 def _require_request(project: Project, words: str) -> None:
@@ -85,15 +89,17 @@ def _require_request(project: Project, words: str) -> None:
     named = item(words)
     if named and named.kind == "plan":
         raise InvalidInput(
-            f"`{words.strip()}` is a name, not a request", f"run `planforge forge {named.name}`"
+            f"`{words.strip()}` is a name, not a request", Advice("run {}", Action("forge", named.name))
         )
     if named and named.kind == "fix" and (ways := fixes.next_commands(project, named.name)):
-        raise InvalidInput(f"`{words.strip()}` is a fix, not a request", f"run `{ways[-1]}`")
+        raise InvalidInput(f"`{words.strip()}` is a fix, not a request", Advice("run {}", ways[-1]))
     open_ = [row for row in plans.rows(project) if row.status in ("DRAFT", "REVIEW") and not is_fix(row.plan)]
     if open_ and words.strip() and not named and means_nothing(words):
         raise InvalidInput(
             f"`{' '.join(words.split())}` does not say what you want",
-            f"say it in a sentence; to go on with the newest plan, run `planforge forge {open_[-1].plan}`",
+            Advice(
+                "say it in a sentence; to go on with the newest plan, run {}", Action("forge", open_[-1].plan)
+            ),
         )
     work.require_request(words)
 
@@ -103,27 +109,29 @@ def again(project: Project, name: str, *, cap: int | None = None) -> Begun:
     plan = plans.row(project, name)
     if not plan.path:
         raise RefusedByGate(
-            f"`{plan.plan}` has no file to audit", f"see what there is of it: `planforge graph {plan.plan}`"
+            f"`{plan.plan}` has no file to audit",
+            Advice("see what there is of it: {}", Action("graph", plan.plan)),
         )
     runs.require_free(project, plan.plan)
     match plan.status:
         case "DRAFT" | "REVIEW":
-            return Begun(run=_resumed(project, plan, cap), flow=FLOW)
+            return Begun(run=_resumed(project, plan, cap))
         case "APPROVED" | "IMPLEMENTING":
-            return Begun(run=work.begin_plan_run(project, plan.plan, parallel=False), flow="plan_run")
+            return Begun(run=work.begin_plan_run(project, plan.plan, parallel=False), approved=True)
     raise _refusal(plan)
 
 
 def _refusal(plan: PlanRow) -> RefusedByGate:
-    back = plans.back_or_new(plan)
-    still = f"; its text is there still: `planforge plan show {plan.plan}`" if plan.object else ""
+    back, show = plans.back_or_new(plan), Action("plan show", plan.plan)
+    again = Action("plan approve", plan.plan)
     ways = {
-        "AUDITING": f"its finished work is being audited: `planforge plan show {plan.plan}`",
-        "DONE": f"land it with `planforge land`, or edit `{plan.path}` and approve it again: "
-        f"`planforge plan approve {plan.plan}`",
+        "AUDITING": Advice("its finished work is being audited: {}", show),
+        "DONE": Advice("land it with {}, or edit its file and approve it again: {}", Action("land"), again),
         "CLOSED": back,
-        "CANCELLED": f"{back}{still}",
+        "CANCELLED": back,
     }
+    if plan.status == "CANCELLED" and plan.object:
+        ways["CANCELLED"] = Advice("{}; its text is there still: {}", back, show)
     return RefusedByGate(f"`{plan.plan}` is {plan.status}: there is nothing to forge", ways.get(plan.status))
 
 
@@ -134,9 +142,9 @@ def audit(project: Project, name: str) -> str:
     if not plan.path or plan.status not in ("DRAFT", "REVIEW"):
         raise RefusedByGate(
             f"`{plan.plan}` is {plan.status}: only a draft or a plan in review is audited",
-            f"see `planforge plan show {plan.plan}`",
+            Advice("see {}", Action("plan show", plan.plan)),
         )
-    _require_sound(project, plan, f"planforge plan audit {plan.plan}")
+    _require_sound(project, plan, Action("plan audit", plan.plan))
     return _resumed(project, plan, 1)
 
 
@@ -148,9 +156,9 @@ def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
     there = bool(plan.object) or (project.root / plan.path).exists()
     text = plans.text(project, plan) if there else ""
     if blank := there and is_blank(text):
-        _require_header(plan, text, f"planforge forge {plan.plan}")
+        _require_header(plan, text, Action("forge", plan.plan))
     elif there:
-        _require_sound(project, plan, f"planforge forge {plan.plan}")
+        _require_sound(project, plan, Action("forge", plan.plan))
     work.require_agents(project, work.ROLES_OF_FORGE)
     work.require_directory(project, Path(plan.path).parent.as_posix(), "plans")
     request = msgspec.structs.replace(
@@ -181,26 +189,26 @@ def _asked_first(project: Project, plan: str) -> ForgeRequest | None:
     return None
 
 
-def _require_sound(project: Project, plan: PlanRow, command: str) -> None:
+def _require_sound(project: Project, plan: PlanRow, then: Action) -> None:
     """Refuse a file that an audit cannot go on with; whoever edited it is told what is wrong."""
     from planforge.documents.plan import resuming_faults
 
     text = plans.text(project, plan)
-    _require(plan, resuming_faults(text), command)
-    _require_header(plan, text, command)
+    _require(plan, resuming_faults(text), then)
+    _require_header(plan, text, then)
 
 
-def _require_header(plan: PlanRow, text: str, command: str) -> None:
+def _require_header(plan: PlanRow, text: str, then: Action) -> None:
     from planforge.documents.plan import header_faults
 
-    _require(plan, header_faults(text, plan.plan), command)
+    _require(plan, header_faults(text, plan.plan), then)
 
 
-def _require(plan: PlanRow, faults: tuple[str, ...], command: str) -> None:
+def _require(plan: PlanRow, faults: tuple[str, ...], then: Action) -> None:
     if faults:
         raise RefusedByGate(
             f"`{plan.path}` cannot be audited as it is: {'; '.join(faults)}",
-            f"edit `{plan.path}`, then run `{command}` again",
+            Advice("edit it, then run {} again", then),
         )
 
 
@@ -244,18 +252,18 @@ class ForgeView(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     """What it waits for, if it does."""
     started_at: str
-    next: str
+    next: Action
     """What a person can do about it."""
 
 
 def unfinished(project: Project) -> list[ForgeView]:
     """The forges that run, wait or were interrupted, oldest first."""
-    return [_view(project, row) for row in runs.rows(project, unfinished=True) if row.flow == FLOW]
+    return [_view(project, row) for row in runs.rows(project, unfinished=True, flow=FLOW)]
 
 
 def _view(project: Project, row: RunRow) -> ForgeView:
     plan = next(iter(project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", row.subject)), None)
-    ways = {"running": f"planforge forge cancel {row.subject}", "waiting": "planforge question list"}
+    ways = {"running": Action("forge cancel", row.subject), "waiting": Action("question list")}
     return ForgeView(
         run=row.run,
         plan=row.subject,
@@ -265,7 +273,7 @@ def _view(project: Project, row: RunRow) -> ForgeView:
         doing=_doing(project, row.run) if row.status == "running" else "",
         reason=row.reason,
         started_at=row.started_at,
-        next=ways.get(row.status, f"planforge resume {row.run}"),
+        next=ways.get(row.status, Action("resume", row.run)),
     )
 
 
@@ -284,20 +292,20 @@ def _doing(project: Project, run: str) -> str:
 def cancel(project: Project, name: str | None, *, actor: str, reason: str) -> tuple[Ended, PlanRow]:
     """End a forge at once, whoever drives it, and cancel its plan; how it ended, and the plan."""
     found = _meant(project, name)
-    ended = runs.cancel(project, found.run, reason=reason, actor=actor, with_plan=True)
+    ended = cancellation.cancel(project, found.run, reason=reason, actor=actor, with_plan=True)
     return ended, plans.row(project, found.subject)
 
 
 def _meant(project: Project, name: str | None) -> RunRow:
-    there = [row for row in runs.rows(project, unfinished=True) if row.flow == FLOW]
+    there = runs.rows(project, unfinished=True, flow=FLOW)
     if name is not None:
         plan = plans.row(project, name).plan
         for row in there:
             if row.subject == plan:
                 return row
-        raise NotFound(f"no forge of `{plan}` is under way", "see `planforge forge status`")
+        raise NotFound(f"no forge of `{plan}` is under way", Advice("see {}", Action("forge status")))
     if not there:
-        raise NotFound("no forge is under way", "see `planforge forge status`")
+        raise NotFound("no forge is under way", Advice("see {}", Action("forge status")))
     if len(there) > 1:
         names = ", ".join(f"`{row.subject}`" for row in there)
         raise InvalidInput(f"{len(there)} forges are under way: {names}", "say which: the plan's id")

@@ -119,11 +119,8 @@ def branch_named(project: Project, onto: str | None) -> str:
 
 
 @contextmanager
-def only_lander(project: Project, flow: str, subject: str) -> Iterator[None]:
-    """Be the only one who lands on the branch that a run is about; other runs need not be."""
-    if flow not in (LAND, UPDATE):
-        yield
-        return
+def only_lander(project: Project, subject: str) -> Iterator[None]:
+    """Be the only one who lands on the branch that a run is about."""
     branch = subject.removeprefix(HEADS)
     with held(_lock(project, branch), f"landing on `{branch}`"):
         yield
@@ -226,8 +223,8 @@ def begin_update(project: Project, onto: str | None = None) -> str | None:
 
 
 def _unfinished(project: Project, flow: str, branch: str) -> str | None:
-    rows = runs.rows(project, unfinished=True)
-    return next((row.run for row in rows if (row.flow, row.subject) == (flow, f"{HEADS}{branch}")), None)
+    rows = runs.rows(project, unfinished=True, flow=flow)
+    return next((row.run for row in rows if row.subject == f"{HEADS}{branch}"), None)
 
 
 def probe(project: Project, onto: str | None = None) -> Probed:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import TEXT, Action, Advice, Blank
 from planforge.errors import InvalidDocument, NotFound, RefusedByGate
 from planforge.kernel.files import read_regular
 
@@ -20,7 +21,7 @@ FILE = r"^plan-0*(?P<number>[1-9][0-9]{0,7})-(?!phases(?:\.edited-[0-9a-f]+)?\.m
 """The name of a plan's file; the one that shows its phases is another."""
 PLANS = "docs/plans"
 """The directory of plan files, unless `forge.plans` names another one."""
-ADOPT = "planforge plan adopt --all"
+ADOPT = Action("plan adopt", all=True)
 OVER = ("CLOSED", "CANCELLED")
 """The statuses of a plan that has come to its end."""
 
@@ -225,12 +226,10 @@ def require_open(plan: PlanRow) -> None:
         )
 
 
-def back_or_new(plan: PlanRow) -> str:
+def back_or_new(plan: PlanRow) -> Advice:
     """What a person can do who wants more of a plan that has come to its end."""
-    return (
-        f"take that back with `planforge plan reopen {plan.plan} --reason TEXT`, "
-        'or make a new one: `planforge forge "what you want"`'
-    )
+    reopen, forge = Action("plan reopen", plan.plan, reason=TEXT), Action("forge", Blank("what you want"))
+    return Advice("take that back with {}, or make a new one: {}", reopen, forge)
 
 
 def view(project: Project, name: str) -> PlanView:
@@ -270,7 +269,7 @@ def without_file(plan: PlanRow) -> NotFound:
 
 
 def _never_written(plan: PlanRow) -> NotFound:
-    hint = back_or_new(plan) if plan.status in OVER else f"run `planforge forge {plan.plan}`"
+    hint = back_or_new(plan) if plan.status in OVER else Advice("run {}", Action("forge", plan.plan))
     return NotFound(f"`{plan.plan}` has no text: no draft of it was finished", hint)
 
 

@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import Action
+from planforge.app import phases, runs
 from planforge.kernel import events
 from planforge.kernel.events import Event, RecordedFinding
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.scores import StepScore
 from planforge.kernel.wording import CANCELLED
+from planforge.workflows.flows import FLOWS
 
 if TYPE_CHECKING:
+    from planforge.actions import Hint
     from planforge.app.project import Project
 
 
@@ -105,9 +109,17 @@ class Document(msgspec.Struct, kw_only=True):
 
 def of_run(project: Project, run: str) -> Document:
     """The report of one run."""
-    from planforge.app.runs import events as events_of
+    return tell(run, runs.events(project, run))
 
-    return tell(run, events_of(project, run))
+
+def following(project: Project, document: Document) -> tuple[Hint, ...]:
+    """What a person can do after a run: as its flow declares, or as the phases of its plan say."""
+    declared = FLOWS[document.flow].following
+    if declared is not None:
+        return declared(document)
+    if not document.branch:
+        return ()
+    return phases.view(project, document.plan).next or (Action("plan show", document.plan),)
 
 
 def tell(run: str, history: Iterable[Event]) -> Document:

@@ -303,7 +303,7 @@ def test_a_plan_that_its_editor_broke_is_refused_with_what_is_wrong_and_nothing_
         assert old in whole
         file.write_text(whole.replace(old, new))
         said = call("forge", "1")
-        assert (said.code, words in said.err, "edit `docs/plans/" in said.err) == (5, True, True), said.err
+        assert (said.code, words in said.err, "edit it, then run" in said.err) == (5, True, True), said.err
     file.write_bytes(b"\xff\xfe")
     assert call("forge", "1").code == 2
     file.unlink()

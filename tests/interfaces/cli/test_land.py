@@ -123,7 +123,7 @@ def test_where_no_branch_is_checked_out_one_must_be_named(field: Field) -> None:
 
 def test_a_lander_at_work_is_named(field: Field) -> None:
     field.plan({"x.txt": "one\n"})
-    with landing.only_lander(field.project, "land", "refs/heads/main"):
+    with landing.only_lander(field.project, "refs/heads/main"):
         refused = planforge("land", cwd=field.root)
         assert refused.returncode == 7
         assert f"landing on `main` is under way in process {os.getpid()}" in refused.stderr

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from calls import Command, caller
-from planforge.app import runs, work
+from planforge.app import work
 from planforge.app.project import Project
+from planforge.app.runs import driver
 from planforge.errors import PlanforgeError
 from planforge.interfaces.cli.show import talk
 from planforge.interfaces.cli.typed import text
@@ -277,12 +278,12 @@ def test_a_directory_that_becomes_a_file_interrupts_a_forge_that_can_be_resumed(
             put(at.root, "papers", b"a file\n")
 
     with pytest.raises(PlanforgeError) as refused:
-        runs.drive(project, run, spoil)
+        driver.drive(project, run, spoil)
     assert "was interrupted and nothing of it is lost: " in refused.value.message
     assert text(refused.value.hint) == f"mend that, then run `planforge resume {run}`"
     assert roles(at) == ["drafter"]
     (at.root / "papers").unlink()
-    assert runs.drive(project, run, lambda _: None).succeeded
+    assert driver.drive(project, run, lambda _: None).succeeded
     assert roles(at) == ["drafter", "auditor"]  # the draft was not paid for again
     assert next((at.root / "papers/plans").glob("plan-002-*.md")).read_text().count("Other texts")
 

@@ -18,16 +18,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.actions import Action, Advice
 from planforge.errors import Interrupted, InvalidInput, PlanforgeError
 from planforge.interfaces.cli.printing import encoded, hush, is_text, visible
 from planforge.interfaces.cli.progress import HEARTBEAT, Screen, UnderWay
 from planforge.interfaces.cli.show import json_option
+from planforge.interfaces.cli.typed import command
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
-    from planforge.app.background import Work
+    from planforge.actions import Hint
     from planforge.app.language import Reply, Speaker
     from planforge.app.project import Project
+    from planforge.app.runs.background import Work
     from planforge.kernel.events import Recorded
     from planforge.workflows.chat import Said
 
@@ -177,13 +180,14 @@ class _Chat:
 
     def _ask(self, text: str) -> None:
         """Put it to an agent, and wait for the answer."""
-        from planforge.app import background, language, runs
+        from planforge.app import language
         from planforge.app.language import endings, talking
+        from planforge.app.runs import background, cancellation, driver
         from planforge.workflows.chat import Said
 
         try:
             run = talking.begin(self._project, text, tuple(self._said), self._speaker)
-            work = background.start(self._project, run, audience=self._screen)
+            work = driver.drive_beside(self._project, run, audience=self._screen)
             try:
                 with self._breakable():
                     while not work.wait(GLANCE):
@@ -191,7 +195,9 @@ class _Chat:
             except KeyboardInterrupt:
                 background.stop([work])
                 if work.ended is None:
-                    runs.cancel(self._project, run, reason="nobody waited for the answer", actor="the person")
+                    cancellation.cancel(
+                        self._project, run, reason="nobody waited for the answer", actor="the person"
+                    )
                 raise
         except PlanforgeError as error:
             self._answer(language.refused(error))
@@ -207,13 +213,14 @@ class _Chat:
         It goes on before anybody can read that it does, so that whoever wants to stop it can; what it has to
         say comes after the reply.
         """
-        from planforge.app import background, language
+        from planforge.app import language
+        from planforge.app.runs import driver
 
         with self._printing:
             refused = []
             for run in reply.runs:
                 try:
-                    background.start(self._project, run, self._over, self._screen)
+                    driver.drive_beside(self._project, run, self._over, self._screen)
                 except PlanforgeError as error:
                     refused.append(language.refused(error))
             for each in (reply, *refused):
@@ -230,8 +237,8 @@ class _Chat:
 
     def _stop_all(self) -> bool:
         """Stop the running work; True if there was any."""
-        from planforge.app import background
         from planforge.app.language import perform
+        from planforge.app.runs import background
         from planforge.rules.commands import shapes
 
         if not background.under_way(self._project):
@@ -241,7 +248,7 @@ class _Chat:
 
     def _leave(self) -> None:
         """From a pipe, wait for all work; if a person leaves, stop it."""
-        from planforge.app import background
+        from planforge.app.runs import background
 
         while not self._attended and (works := background.under_way(self._project)):
             with self._breakable():
@@ -259,13 +266,13 @@ class _Chat:
         self._print("\n".join(visible(line) for line in self._text(reply).split("\n")), sys.stdout)
 
     def _text(self, reply: Reply) -> str:
-        from planforge.app.language.replies import typed_here
+        from planforge.app.language.replies import shown
         from planforge.app.overview import Overview
         from planforge.interfaces.cli.screen import page
 
         if isinstance(reply.data, Overview):
-            return page(typed_here(reply.data))  # which says itself what to type next
-        return "\n".join([reply.text, *(f"next: {command}" for command in reply.next)])
+            return page(reply.data, typed=_typed)  # which says itself what to type next
+        return shown(reply, command)
 
     def _talk(self, text: str) -> None:
         self._print(visible(text), sys.stderr)
@@ -300,3 +307,16 @@ class _Chat:
         while not over.wait(HEARTBEAT):
             for _, line in self._under_way.lines():
                 self._talk(f"… {line}")
+
+
+def _typed(hint: Hint) -> str:
+    """What is typed at this prompt, or in the shell if nothing here does it."""
+    from planforge.app.language.replies import line
+
+    return line(hint, command)
+
+
+def _encoded(value: object) -> str:
+    if isinstance(value, Action | Advice):
+        return _typed(value)
+    raise NotImplementedError(f"{type(value).__name__} is in no reply")

@@ -51,7 +51,8 @@ def demo(
       planforge demo /tmp/story --json
     """
     from planforge.app import demo as demos
-    from planforge.app import report, runs, story
+    from planforge.app import report, story
+    from planforge.app.runs import driver
     from planforge.interfaces.cli.progress import shown
 
     if live and not agent:
@@ -61,7 +62,7 @@ def demo(
     confined = "".join(f"{line}\n" for line in _confinement())
     talk(f"{run} in {project.root}\n{note}\n{confined}\nRequest: {story.REQUEST}\n")
     with shown() as screen:
-        ended = runs.drive(project, run, screen, screen)
+        ended = driver.drive(project, run, screen, screen)
     document = report.of_run(project, run)
     show(document, lambda: _story(document, project.root, note), as_json=as_json)
     ctx.exit(ended.exit_code)

@@ -106,13 +106,14 @@ def _require_branch(project: Project, onto: str | None) -> None:
 
 
 def _drive(project: Project, run: str, *, land: bool, onto: str | None, as_json: bool) -> int:
-    from planforge.app import fixes, landing, report, runs
+    from planforge.app import fixes, landing, report
+    from planforge.app.runs import driver
     from planforge.interfaces.cli.progress import shown
-    from planforge.interfaces.cli.work import summary
+    from planforge.interfaces.cli.work import following, summary
 
     talk(f"{run} in {project.root}")
     with shown() as screen:
-        ended = runs.drive(project, run, screen, screen)
+        ended = driver.drive(project, run, screen, screen)
     document = report.of_run(project, run)
     landed: LandReport | None = None
     code = ended.exit_code
@@ -132,8 +133,8 @@ def _drive(project: Project, run: str, *, land: bool, onto: str | None, as_json:
         from planforge.interfaces.cli.land import told as told_landing
 
         if landed is None:
-            return summary(document)
-        return "\n".join([summary(document).partition("\nnext:")[0], told_landing(landed)])
+            return summary(document, following(project, document))
+        return "\n".join([summary(document), told_landing(landed)])
 
     show(told, text, as_json=as_json)
     return code

@@ -15,12 +15,12 @@ from planforge.interfaces.cli import plan_make
 from planforge.interfaces.cli.options import given_up_option
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
-from planforge.interfaces.cli.typed import command
+from planforge.interfaces.cli.typed import command, line
 from planforge.interfaces.cli.views import here
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
-    from planforge.app.forges import ForgeView, Implementation
+    from planforge.app.forges import ForgeView
     from planforge.app.project import Project
     from planforge.app.report import Document
 
@@ -121,9 +121,9 @@ def start(
         person = deciders.person_or_script(project, actor)
         deciders.require_other_author(project, "", person)
     begun = forges.begin(project, text, cap=cap, context=given)
-    if begun.flow != forges.FLOW:
+    if begun.approved:
         talk(f"{begun.run} carries it out: it was approved before")
-    if not wanted or begun.flow != forges.FLOW:
+    if not wanted or begun.approved:
         ctx.exit(drive(project, begun.run, as_json=as_json))
     ctx.exit(_implemented(project, begun.run, person, as_json=as_json))
 
@@ -146,24 +146,16 @@ def _implemented(project: Project, run: str, person: str, *, as_json: bool) -> i
         code = RefusedByGate.exit_code
     last = ran or forged
     document = {"schema_version": 1, "forge": forged, "implement": made, "run": ran}
-    show(
-        document,
-        lambda: "\n".join([*_without_next(summary(last, following(project, last)), made), *_refused(made)]),
-        as_json=as_json,
-    )
+
+    def text() -> str:
+        if made.refusal is None:
+            return summary(last, following(project, last))
+        first, second = map(line, made.refusal.next)
+        why = f"not carried out: {made.refusal.reason}"
+        return "\n".join([summary(last), why, f"next: {first}", f"then: {second}"])
+
+    show(document, text, as_json=as_json)
     return code
-
-
-def _without_next(text: str, made: Implementation) -> list[str]:
-    lines = text.splitlines()
-    return [line for line in lines if not (made.refusal and line.startswith(("next: ", "then: ")))]
-
-
-def _refused(made: Implementation) -> list[str]:
-    if made.refusal is None:
-        return []
-    first, second = map(command, made.refusal.next)
-    return [f"not carried out: {made.refusal.reason}", f"next: {first}", f"then: {second}"]
 
 
 @forge.command()
@@ -190,7 +182,7 @@ def _forges(found: list[ForgeView]) -> str:
         )
         for each in found
     ]
-    return "\n".join([table(rows), *(f"next: {each.next}" for each in found)])
+    return "\n".join([table(rows), *(f"next: {command(each.next)}" for each in found)])
 
 
 @forge.command()

@@ -105,12 +105,12 @@ def _drive(project: Project, run: str | None, nothing: str, as_json: bool) -> in
 
 def drive(project: Project, run: str) -> int:
     """Drive a landing in the foreground and show how it goes; its exit code."""
-    from planforge.app import runs
+    from planforge.app.runs import driver
     from planforge.interfaces.cli.progress import shown
 
     talk(f"{run} in {project.root}")
     with shown() as screen:
-        return runs.drive(project, run, screen, screen).exit_code
+        return driver.drive(project, run, screen, screen).exit_code
 
 
 def told(report: LandReport) -> str:

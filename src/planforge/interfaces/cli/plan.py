@@ -11,6 +11,7 @@ from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.sections import SectionedGroup
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.typed import next_lines, text
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def list_(status: str | None, as_json: bool) -> None:
     show(found, table(rows) or none, as_json=as_json)
     if unknown and not as_json:
         files = "1 plan file is" if unknown == 1 else f"{unknown} plan files are"
-        talk(f"{files} not known here; take them in: `{plans.ADOPT}`")
+        talk(f"{files} not known here; take them in: {text(plans.ADOPT)}")
 
 
 def _file(project: Project, row: PlanRow) -> str:
@@ -184,11 +185,12 @@ def cancel(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
     Example:
       planforge plan cancel 1 --reason "the request was withdrawn"
     """
-    from planforge.app import cancelling, deciders, plans
+    from planforge.app import deciders, plans
+    from planforge.app.runs import cancellation
 
     project = here()
     who = deciders.person_or_script(project, actor)
-    found = cancelling.give_up(project, plan_id, actor=who, reason=reason)
+    found = cancellation.give_up(project, plan_id, actor=who, reason=reason)
     show(found, f"{found.plan} is {found.status}", as_json=as_json)
     _warn(plans.mark_as_recorded(project, found.plan))
 
@@ -262,6 +264,6 @@ def reopen(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
     found = statuses.reopen(project, plan_id, actor=who, reason=reason)
     lines = [
         f"{found.plan} is {found.status}",
-        *(f"next: {each}" for each in phases.following(project, found)),
+        *next_lines(phases.following(project, found)),
     ]
     show(found, "\n".join(lines), as_json=as_json)

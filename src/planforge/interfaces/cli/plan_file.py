@@ -107,7 +107,7 @@ def decompose(file: Path, parallel: bool | None, max_files: int, as_json: bool) 
     """Show the phases that a Markdown file would be split into
 
     The files come from `## Change Manifest` if there is one, or else from list items, headings and bold lines
-    of `## Changes` with a path in backticks. A bare name like `gradlew`, at the start of an item or in the
+    of `## Changes` with a path in backticks. A line name like `gradlew`, at the start of an item or in the
     manifest, is a file if the repository has it. A plan without files gets the phases read, implement and
     audit. `-` reads standard input. The screen shows what fits; `--json` has everything.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planforge.actions import Action, written
+from planforge.actions import Action, Advice, written
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from planforge.actions import Hint
 
 
@@ -18,6 +20,11 @@ def command(action: Action) -> str:
 def text(hint: Hint | None) -> str:
     """A hint as it is printed in a sentence; empty for none."""
     return written(hint, command) if hint else ""
+
+
+def next_lines(hints: Sequence[Hint]) -> list[str]:
+    """What can be done next, a line each: commands, then what takes more than one."""
+    return [f"then: {text(hint)}" if isinstance(hint, Advice) else f"next: {line(hint)}" for hint in hints]
 
 
 def line(hint: Hint) -> str:

@@ -91,9 +91,10 @@ PHASE = _machine(
     ("done", "reopen*", "pending"),
 )
 
-LAND, RESUME = "planforge land TASK", "planforge task resume TASK"
-ABANDON = "planforge task abandon TASK --reason TEXT"
-PASS = "planforge task override TASK --stage STAGE --reason TEXT"
+_TASK = Blank("TASK")
+LAND, RESUME = Action("land", _TASK), Action("task resume", _TASK)
+ABANDON = Action("task abandon", _TASK, reason=TEXT)
+PASS = Action("task override", _TASK, stage=Blank("STAGE"), reason=TEXT)
 
 _STUCK = "draft planned plan-approved implementing implemented review-approved approved"
 _REVISED = "plan-revision-required code-revision-required"

@@ -1,7 +1,8 @@
 """
 Runs that this process drives while it does something else: one thread each, all of which can be stopped.
 
-Whoever starts one is told when it is over, in its thread. To stop one is what Ctrl-C is to a command in the
+How one is driven is handed over (`driver.py`), so that whatever looks at these runs need not know it. Whoever
+starts one is told when it is over, in its thread. To stop one is what Ctrl-C is to a command in the
 foreground: the agent is ended at once, what was finished is in the ledger, and the run can be resumed.
 """
 
@@ -13,13 +14,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planforge.app import runs
+from planforge.app.runs import table
 from planforge.errors import Locked, PlanforgeError
 
 if TYPE_CHECKING:
-    from planforge.app.audience import Audience
     from planforge.app.project import Project
-    from planforge.app.runs import Ended
+    from planforge.app.runs.table import Ended, RunRow
+
+    Drive = Callable[[Callable[[Callable[[], None]], None]], Ended]
+    """Drives a run to its end; what it is given gets what stops it."""
 
 PATIENCE = 60.0
 """How long a run that is stopped is waited for, in seconds: its agent is ended, its worktree is kept."""
@@ -33,7 +36,7 @@ _changing = threading.Lock()
 class Work:
     """One run that is driven in the background."""
 
-    def __init__(self, project: Project, row: runs.RunRow) -> None:
+    def __init__(self, project: Project, row: RunRow) -> None:
         self.run, self.flow, self.subject = row.run, row.flow, row.subject
         self.ended: Ended | None = None
         """How it ended; None while it goes on, and where it failed or was stopped."""
@@ -72,9 +75,9 @@ class Work:
         if self._stopped:
             stop()
 
-    def _drive(self, told: Callable[[Work], None], audience: Audience | None) -> None:
+    def _drive(self, drive: Drive, told: Callable[[Work], None]) -> None:
         try:
-            self.ended = runs.drive_beside(self._project, self.run, self._begun, audience)
+            self.ended = drive(self._begun)
         except PlanforgeError as error:
             self.error = error
         except Exception as error:  # noqa: BLE001  (nobody is above; it is shown to whoever asks how it went)
@@ -89,21 +92,20 @@ class Work:
                 self._over.set()
 
 
-def _nobody(work: Work) -> None:
+def nobody(work: Work) -> None:
+    """Whoever need not be told."""
     del work
 
 
-def start(
-    project: Project, run: str, told: Callable[[Work], None] = _nobody, audience: Audience | None = None
-) -> Work:
+def start(project: Project, run: str, drive: Drive, told: Callable[[Work], None] = nobody) -> Work:
     """Drive a run in the background; when this returns, it is under way or over."""
-    row = next(row for row in runs.rows(project) if row.run == run)
+    row = next(row for row in table.rows(project) if row.run == run)
     work = Work(project, row)
     with _changing:
         if (project.state, run) in _UNDER_WAY:
             raise Locked(f"`{run}` is under way here already")
         _UNDER_WAY[project.state, run] = work
-    threading.Thread(target=work._drive, args=(told, audience), name=run, daemon=True).start()
+    threading.Thread(target=work._drive, args=(drive, told), name=run, daemon=True).start()
     work._taken.wait(PATIENCE)  # until then it would look interrupted
     return work
 

@@ -16,17 +16,22 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from planforge.app import leasing, plans, runs, screening, statuses, tasks
-from planforge.errors import Locked, NotFound, RefusedByGate
+from planforge.actions import Action, Advice
+from planforge.app import leasing, plans, screening, statuses, tasks
+from planforge.app.asking import remove_homes
+from planforge.app.runs.table import Ended, rows, unknown
+from planforge.errors import Locked, RefusedByGate
 from planforge.kernel.bus import subscribe
 from planforge.kernel.events import CancelRequested, Event, RunEnded
 from planforge.kernel.ledger import Write
 from planforge.kernel.locks import held, is_held
+from planforge.kernel.wording import CANCELLED
+from planforge.workspace.worktrees import Worktrees
 
 if TYPE_CHECKING:
     from planforge.app.plans import PlanRow
     from planforge.app.project import Project
-    from planforge.app.runs import Ended, RunRow
+    from planforge.app.runs.table import RunRow
 
 PATIENCE = 60.0
 """How many seconds a driver has to end its run before whoever asked for it is told that it does not."""
@@ -46,7 +51,7 @@ def requests(run: str) -> str:
 def give_up(project: Project, name: str, *, reason: str, actor: str) -> PlanRow:
     """End whatever is at a plan, at once, and cancel the plan."""
     plan = plans.row(project, name)
-    for row in runs.rows(project, unfinished=True):
+    for row in rows(project, unfinished=True):
         if row.subject == plan.plan:
             cancel(project, row.run, reason=reason, actor=actor, with_plan=True)
     found = plans.row(project, plan.plan)
@@ -64,7 +69,12 @@ def cancel(
     with_plan: bool = False,
     patience: float = PATIENCE,
 ) -> Ended:
-    """End a run: here, if nobody drives it, and otherwise where it is driven."""
+    """
+    End a run for good, at once: here, if nobody drives it, and otherwise where it is driven.
+
+    What its agents left is archived; what landed stays. A plan that was under way returns to review, unless
+    it is cancelled with the run.
+    """
     _require_unfinished(project, run)
     request = CancelRequested(run=run, actor=actor, reason=reason, with_plan=with_plan)
     asked = False
@@ -81,14 +91,17 @@ def cancel(
             if time.monotonic() > deadline:
                 raise Locked(
                     f"`{run}` was asked to end {patience:.0f} s ago, and whoever drives it does not answer",
-                    "the request stands: it ends as soon as it is heard; `planforge status` says whether",
+                    Advice(
+                        "the request stands: it ends as soon as it is heard; {} says whether",
+                        Action("status"),
+                    ),
                 )
 
 
 def _require_unfinished(project: Project, run: str) -> RunRow:
-    found = next((row for row in runs.rows(project) if row.run == run), None)
+    found = next((row for row in rows(project) if row.run == run), None)
     if found is None:
-        raise NotFound(f"there is no `{run}` here", "see `planforge status`")
+        raise unknown(run)
     if not found.unfinished:
         raise RefusedByGate(f"`{run}` has ended already ({found.status})")
     return found
@@ -96,14 +109,12 @@ def _require_unfinished(project: Project, run: str) -> RunRow:
 
 def _ended_meanwhile(project: Project, run: str) -> Ended | None:
     """How the run ended while somebody waited for it; refused if that was not because they asked for it."""
-    from planforge.kernel.wording import CANCELLED
-
     for recorded in project.ledger.stream(run):
         if isinstance(recorded.event, RunEnded):
             event = recorded.event
             if not event.reason.startswith(CANCELLED):
                 raise RefusedByGate(f"`{run}` has ended already: {event.reason}")
-            return runs.Ended(run=run, succeeded=False, reason=event.reason, exit_code=event.exit_code)
+            return Ended(run=run, succeeded=False, reason=event.reason, exit_code=event.exit_code)
     return None
 
 
@@ -150,9 +161,6 @@ async def _heard(project: Project, run: str) -> CancelRequested:
 
 def ended(project: Project, run: str, request: CancelRequested, *, exit_code: int = 1) -> Ended:
     """End a run at which nothing is at work any more. Whoever calls this holds its lock."""
-    from planforge.app.asking import remove_homes
-    from planforge.workspace.worktrees import Worktrees
-
     found = _require_unfinished(project, run)
     actor, reason = request.actor, request.reason
     said = f"cancelled by {actor}: {reason}"
@@ -170,4 +178,4 @@ def ended(project: Project, run: str, request: CancelRequested, *, exit_code: in
     )
     project.ledger.append_all(writes)
     plans.mark_as_recorded(project, found.subject)
-    return runs.Ended(run=run, succeeded=False, reason=said, exit_code=exit_code)
+    return Ended(run=run, succeeded=False, reason=said, exit_code=exit_code)
