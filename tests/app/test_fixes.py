@@ -23,7 +23,7 @@ from planforge.app import (
 )
 from planforge.app.project import Project
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, RefusedByGate, StaleView
-from planforge.interfaces.cli.typed import text
+from planforge.interfaces.cli.typed import line, text
 from planforge.kernel import events
 from planforge.workspace import trees
 from rehearsals import Actions, Rehearsal
@@ -59,7 +59,7 @@ def test_a_small_change_is_made_with_evidence_and_waits_to_land(tmp_path: Path) 
     project = Project(at.root)
     assert plans.row(project, "fix-1").status == "DONE"
     assert [(row.plan, row.badge) for row in plans.listed(project)] == [("fix-001", "")]
-    assert overview.overview(project).next == ("planforge land",)
+    assert tuple(map(line, overview.overview(project).next)) == ("planforge land",)
 
 
 def test_it_lands_through_the_queue_like_a_plan(tmp_path: Path) -> None:
@@ -112,8 +112,10 @@ def test_a_change_that_is_not_small_is_kept_and_does_not_land(tmp_path: Path) ->
     assert landing.begin(project) is None
     (held,) = landing.preview(project, ["fix-001"]).held
     assert held.reason == f"it is not done ({ended.reason})"
-    assert overview.overview(project).next == ("planforge fix --accept fix-001 --reason TEXT",)
-    forge, accept = fixes.next_commands(project, "fix-001")
+    assert tuple(map(line, overview.overview(project).next)) == (
+        "planforge fix --accept fix-001 --reason TEXT",
+    )
+    forge, accept = map(line, fixes.next_commands(project, "fix-001"))
     assert forge.startswith(f"planforge forge '{REQUEST}\n\nFound when fix-001 was tried: it is not small")
     assert accept == "planforge fix --accept fix-001 --reason TEXT"
 
@@ -153,7 +155,7 @@ def test_a_fix_whose_attempts_are_used_up_is_done_again_in_its_place(tmp_path: P
     _, code = fixed(at)
     assert code == 1
     project = Project(at.root)
-    assert overview.overview(project).next == ("planforge fix --again fix-001",)
+    assert tuple(map(line, overview.overview(project).next)) == ("planforge fix --again fix-001",)
     with pytest.raises(RefusedByGate, match="no change that passed"):
         fixes.accept(project, "fix-001", actor=ADA, reason="never mind")
     play(at, ((DEVELOPER, writes("one/a.txt")),))
@@ -182,8 +184,8 @@ def test_a_fix_that_conflicts_at_landing_is_done_again_where_it_did(tmp_path: Pa
     run = landing.begin(project)
     assert run is not None
     assert drive(project, run).exit_code == 1
-    assert landing.report(project, run).next == ["planforge fix --again fix-001"]
-    assert overview.overview(project).next[0] == "planforge fix --again fix-001"
+    assert list(map(line, landing.report(project, run).next)) == ["planforge fix --again fix-001"]
+    assert line(overview.overview(project).next[0]) == "planforge fix --again fix-001"
     assert drive(project, fixes.again(project, "fix-001", actor=ADA)).exit_code == 0
     again = landing.begin(project)
     assert again is not None
@@ -204,7 +206,7 @@ def test_a_protected_path_waits_for_a_person_as_in_a_plan(tmp_path: Path) -> Non
     assert in_branch(at) == []
     ended = runs.cancel(project, run, reason="not now", actor=ADA)
     assert not ended.succeeded
-    assert overview.overview(project).next[-1] == "planforge fix --again fix-001"
+    assert line(overview.overview(project).next[-1]) == "planforge fix --again fix-001"
     statuses.move(project, "fix-001", "cancel", actor=ADA, reason="never")
     assert plans.row(project, "fix-001").status == "CANCELLED"
 

@@ -15,7 +15,7 @@ from planforge.app.leasing import Leasing
 from planforge.app.overview import overview
 from planforge.app.project import Project
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, RefusedByGate, StaleView
-from planforge.interfaces.cli.typed import text
+from planforge.interfaces.cli.typed import line, text
 from planforge.kernel.driver import Call, Driver
 from planforge.kernel.effects import AskHuman, Flow, Reply
 from planforge.kernel.events import (
@@ -134,7 +134,7 @@ def test_the_same_effect_asked_in_other_words_takes_the_place_of_what_was_asked(
     assert [row.status for row in questions.every(project).questions] == ["superseded", "waiting"]
     with pytest.raises(StaleView, match="it was asked anew") as refusal:
         questions.answer(project, "1", "resume", actor="Ada")
-    assert text(refusal.value.hint) == "look at `planforge question show question-002`"
+    assert text(refusal.value.hint) == "see `planforge question show question-002`"
     with pytest.raises(StaleView, match="you looked at"):
         questions.answer(project, "2", "yes", actor="Ada", seen=stale)
     assert not questions.answered(project, RUN)
@@ -162,7 +162,7 @@ def test_secrets_are_kept_out_of_it(project: Project, monkeypatch: pytest.Monkey
 def test_the_run_gets_the_answer_and_gets_it_again_after_a_crash(project: Project, option: str) -> None:
     asked(project)
     answered = questions.answer(project, "1", option, actor="Ada", reason=" it is good enough ")
-    assert answered.next == "planforge resume run-001"
+    assert line(answered.next) == "planforge resume run-001"
     assert (answered.question.status, answered.question.actor) == ("answered", "Ada")
     expected = Reply(answer="override", actor="Ada", reason="it is good enough")
     assert reply(project, QUESTION, call(resumed=True)) == expected
@@ -355,7 +355,7 @@ def test_the_overview_has_what_waits_and_what_to_type(project: Project) -> None:
     park(project)
     found = overview(project)
     assert [row.name for row in found.questions] == ["question-001", "question-002"]
-    shown = [command for command in found.next if "question" in command]
+    shown = [line(each) for each in found.next if "question" in line(each)]
     assert shown == ["planforge question show question-001", "planforge question show question-002"]
 
 

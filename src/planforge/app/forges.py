@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from planforge.actions import Action, Advice, Hint
 from planforge.app import approvals, plan_rounds, plans, runs, work
 from planforge.errors import InvalidDocument, InvalidInput, NotFound, PlanforgeError, RefusedByGate
 from planforge.kernel.events import (
@@ -88,7 +89,7 @@ def _require_request(project: Project, words: str) -> None:
             f"`{words.strip()}` is a name, not a request", f"run `planforge forge {named.name}`"
         )
     if named and named.kind == "fix" and (ways := fixes.next_commands(project, named.name)):
-        raise InvalidInput(f"`{words.strip()}` is a fix, not a request", f"run `{ways[-1]}`")
+        raise InvalidInput(f"`{words.strip()}` is a fix, not a request", Advice("run {}", ways[-1]))
     open_ = [row for row in plans.rows(project) if row.status in ("DRAFT", "REVIEW") and not is_fix(row.plan)]
     if open_ and words.strip() and not named and means_nothing(words):
         raise InvalidInput(
@@ -115,14 +116,17 @@ def again(project: Project, name: str, *, cap: int | None = None) -> Begun:
 
 
 def _refusal(plan: PlanRow) -> RefusedByGate:
-    back = plans.back_or_new(plan)
-    still = f"; its text is there still: `planforge plan show {plan.plan}`" if plan.object else ""
-    ways = {
-        "AUDITING": f"its finished work is being audited: `planforge plan show {plan.plan}`",
-        "DONE": f"land it with `planforge land`, or edit `{plan.path}` and approve it again: "
-        f"`planforge plan approve {plan.plan}`",
+    show, back = Action("plan show", plan.plan), plans.back_or_new(plan)
+    if plan.object and plan.status == "CANCELLED":
+        back = Advice("{}; its text is still there: {}", back, show)
+    approve = Action("plan approve", plan.plan)
+    ways: dict[str, Hint] = {
+        "AUDITING": Advice("its finished work is being audited: {}", show),
+        "DONE": Advice(
+            "land it with {}, or edit `{}` and approve it again: {}", Action("land"), plan.path, approve
+        ),
         "CLOSED": back,
-        "CANCELLED": f"{back}{still}",
+        "CANCELLED": back,
     }
     return RefusedByGate(f"`{plan.plan}` is {plan.status}: there is nothing to forge", ways.get(plan.status))
 

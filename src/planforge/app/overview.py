@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import Hint
 from planforge.app import plans, questions, runs, tasks
 from planforge.app.plans import PlanRow, StepRow
 from planforge.app.questions import QuestionRow
@@ -62,7 +63,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     about: str
     since: str
-    command: str
+    command: Hint
     """The one command to type."""
 
 
@@ -85,7 +86,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[RunRow, ...]
     """The unfinished ones, and the newest of those that are over."""
     plans: tuple[PlanStatus, ...]
-    next: tuple[str, ...]
+    next: tuple[Hint, ...]
     """Commands that make sense now, the most urgent first."""
     questions: tuple[QuestionRow, ...] = ()
     """What people are asked and have not answered, the oldest first."""
@@ -301,11 +302,11 @@ def _cost(kinds: dict[str, tuple[int, int]]) -> Cost:
 # What to type
 
 
-def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...]) -> list[str]:
+def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...]) -> list[Hint]:
     gates = project.ledger.query("SELECT number FROM raised_gates WHERE status = 'waiting' ORDER BY number")
     unlanded = {plan for (plan,) in project.ledger.query("SELECT plan FROM unlanded")}
     asked = project.ledger.query("SELECT number FROM questions WHERE status = 'waiting' ORDER BY number")
-    commands = [f"planforge gate show gate-{number:03d}" for (number,) in gates]
+    commands: list[Hint] = [f"planforge gate show gate-{number:03d}" for (number,) in gates]
     commands += [f"planforge question show question-{number:03d}" for (number,) in asked]
     waiting = [run for run in every if run.status in ("interrupted", "waiting")]
     due = [run for run in waiting if not run.until or runs.is_due(project, run.until)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from planforge.actions import Hint
 from planforge.app import (
     approvals,
     background,
@@ -23,7 +24,7 @@ from planforge.app import (
     statuses,
     work,
 )
-from planforge.app.language.replies import Reply, Speaker, in_our_words, refused, said
+from planforge.app.language.replies import Reply, Speaker, in_our_words, refused, said, shell
 from planforge.errors import Locked, NeedsPerson, NotFound, PlanforgeError, RefusedByGate
 from planforge.rules.commands import Command, shapes, written
 
@@ -394,8 +395,8 @@ def _actor(project: Project, speaker: Speaker) -> str:
     return deciders.person_or_script(project, speaker.name)
 
 
-def _then(*commands: str) -> tuple[str, ...]:
-    return tuple(in_our_words(f"`{command}`").strip("`") for command in commands)
+def _then(*commands: Hint) -> tuple[str, ...]:
+    return tuple(in_our_words(f"`{shell(command)}`").strip("`") for command in commands)
 
 
 DOING: dict[type[Command], Callable[[Project, Any, Speaker], Reply]] = {

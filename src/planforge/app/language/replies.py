@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planforge.actions import written
+from planforge.actions import Action, Hint, written
 from planforge.errors import InvalidInput, PlanforgeError, nearest
 from planforge.rules.commands import Command, Misused, NoCommand, parse, shapes
 from planforge.rules.commands.grammar import WORDS
@@ -95,8 +95,13 @@ def typed_here(found: Overview) -> Overview:
     return msgspec.structs.replace(found, next=tuple(map(_command, found.next)), waiting=tuple(waiting))
 
 
-def _command(command: str) -> str:
-    return in_our_words(f"`{command}`").strip("`")
+def shell(command: Hint) -> str:
+    """A command as a shell takes it."""
+    return f"planforge {command}" if isinstance(command, Action) else str(command)
+
+
+def _command(command: Hint) -> str:
+    return in_our_words(f"`{shell(command)}`").strip("`")
 
 
 def in_our_words(text: str) -> str:

@@ -15,7 +15,7 @@ import msgspec
 
 from planforge.app import deciders, overview, runs, work
 from planforge.app.language.doing import perform
-from planforge.app.language.replies import Speaker
+from planforge.app.language.replies import Speaker, shell
 from planforge.errors import InvalidInput, RefusedByGate
 from planforge.kernel.effects import AgentAnswer
 from planforge.kernel.events import EffectCompleted
@@ -75,7 +75,7 @@ def state(project: Project) -> str:
         if run.unfinished and run.flow != "chat"
     ]
     lines += [f"{each.name} waits for an answer: {each.text}" for each in found.questions]
-    lines += [f"the person could type: {command}" for command in found.next]
+    lines += [f"the person could type: {shell(command)}" for command in found.next]
     return "\n".join(lines)
 
 

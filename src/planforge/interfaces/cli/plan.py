@@ -10,6 +10,7 @@ from planforge.interfaces.cli import plan_diff, plan_file, plan_land, plan_make,
 from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.typed import line, text
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def list_(status: str | None, as_json: bool) -> None:
     show(found, table(rows) or none, as_json=as_json)
     if unknown and not as_json:
         files = "1 plan file is" if unknown == 1 else f"{unknown} plan files are"
-        talk(f"{files} not known here; take them in: `{plans.ADOPT}`")
+        talk(f"{files} not known here; adopt them: {text(plans.ADOPT)}")
 
 
 def _file(project: Project, row: PlanRow) -> str:
@@ -147,7 +148,7 @@ def approve(plan_id: str, actor: str | None, seen: str | None, as_json: bool) ->
     approval = approvals.approve(project, plan_id, actor=who, seen=seen)
     plan = plans.row(project, plan_id)
     lines = [f"approved {plan.plan} at {approval.content[:12]} by {approval.actor}"]
-    lines += [f"next: {command}" for command in phases.after_approval(project, plan, approval.content)]
+    lines += [f"next: {line(each)}" for each in phases.after_approval(project, plan, approval.content)]
     show(approval, "\n".join(lines), as_json=as_json)
     _warn(plans.mark_as_recorded(project, plan.plan))
 
@@ -252,6 +253,6 @@ def reopen(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
     found = statuses.reopen(project, plan_id, actor=who, reason=reason)
     lines = [
         f"{found.plan} is {found.status}",
-        *(f"next: {each}" for each in phases.following(project, found)),
+        *(f"next: {line(each)}" for each in phases.following(project, found)),
     ]
     show(found, "\n".join(lines), as_json=as_json)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planforge.interfaces.cli.printing import cut, table, terminal, visible, width
+from planforge.interfaces.cli.typed import line
 from planforge.kernel.wording import CANCELLED, MILLION, counted, money
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _fitting(found: Overview, columns: int, room: int) -> list[list[str]]:
 
 def _sections(found: Overview, columns: int, most: dict[str, int]) -> list[list[str]]:
     everything = "planforge status --json"
-    following = [f"  {command}" for command in found.next]
+    following = [f"  {line(each)}" for each in found.next]
     return [
         _section("Running", _running(found), most["running"], everything),
         _section("Waits for you", _waits(found, columns), most["waits"], everything),
@@ -97,7 +98,8 @@ def _doing(run: Running) -> str:
 def _waits(found: Overview, columns: int) -> list[str]:
     """The oldest first, each with the command on its right, for which there is always room."""
     rows = [
-        (age(found.now, each.since), each.name, visible(each.about), each.command) for each in found.waiting
+        (age(found.now, each.since), each.name, visible(each.about), line(each.command))
+        for each in found.waiting
     ]
     if columns and rows:
         others = sum(max(width(row[at]) for row in rows) for at in (0, 1, 3))

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.actions import Action, Hint
 from planforge.errors import Interrupted, NeedsPerson, PlanforgeError, TryLater
 from planforge.interfaces.cli.options import given_up_option
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.typed import line
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
@@ -136,14 +138,14 @@ def driven(project: Project, run: str) -> tuple[Document, int]:
     return report.of_run(project, run), ended.exit_code
 
 
-def following(project: Project, document: Document) -> tuple[str, ...]:
+def following(project: Project, document: Document) -> tuple[Hint, ...]:
     """What can be done about a plan whose run has stopped."""
     from planforge.app import phases
 
     return phases.view(project, document.plan).next if document.flow == "plan_run" else ()
 
 
-def summary(document: Document, commands: tuple[str, ...] = ()) -> str:
+def summary(document: Document, following: tuple[Hint, ...] = ()) -> str:
     """How a run ended, in a few lines, with the next command."""
     mark = "✓" if document.status == "done" else "✗"
     lines = [f"{mark} {document.run} {document.status}: {document.reason}"]
@@ -168,7 +170,8 @@ def summary(document: Document, commands: tuple[str, ...] = ()) -> str:
     elif document.branch:
         lines.append(f"branch: {document.branch} at {document.landed_commit[:12]}")
         lines += [f"left: {', '.join(document.left)}"] if document.left else []
-        lines += [f"next: {command}" for command in commands or (f"planforge plan show {document.plan}",)]
+        ways = following or (Action("plan show", document.plan),)
+        lines += [f"next: {line(each)}" for each in ways]
     return "\n".join(lines)
 
 
@@ -179,10 +182,10 @@ def _fixed(document: Document) -> Iterator[str]:
     if document.status == "done":
         yield f"next: planforge land {document.plan}"
     elif document.exit_code == NeedsPerson.exit_code:
-        from planforge.app.fixes import forge_command
+        from planforge.app.fixes import too_large
 
-        found = f"{document.request}\n\nFound when {document.plan} was tried: {document.reason}"
-        yield f"next: {forge_command(found)}"
-        yield f"  or: planforge fix --accept {document.plan} --reason TEXT"
+        forge, accept = too_large(document.plan, document.request, document.reason)
+        yield f"next: {line(forge)}"
+        yield f"  or: {line(accept)}"
     elif document.status == "failed":
         yield f"next: planforge fix --again {document.plan}"
