@@ -44,18 +44,29 @@ COMMANDS = dict(commands(root))
 
 
 def offered() -> Iterator[tuple[str, ast.Call]]:
-    """Every call of `Action` in the source, with the place where it stands."""
+    """Every call of `Action`, and of `see`, which makes one, with the place where it stands."""
+    makers = ("Action", "see")
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Action":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in makers
+                and node.args
+            ):
                 yield f"{path.relative_to(SOURCE)}:{node.lineno}", node
 
 
 def problem(call: ast.Call) -> str:
-    """Why the command line would not take the action; empty if it would."""
-    if not call.args or not isinstance(call.args[0], ast.Constant):
-        return ""  # the verb is a value, of a type that has only verbs
-    found = COMMANDS[str(call.args[0].value)]
+    """Why the command line would not take the action; empty if it would, or if the verb is elsewhere."""
+    verbs = call.args[:1]
+    if isinstance(verbs[0], ast.IfExp):
+        verbs = [verbs[0].body, verbs[0].orelse]
+    named = [each.value for each in verbs if isinstance(each, ast.Constant)]
+    return "; ".join(filter(None, (_problem(COMMANDS[str(each)], call) for each in named)))
+
+
+def _problem(found: click.Command, call: ast.Call) -> str:
     options = {name for each in found.params for name in each.opts if isinstance(each, click.Option)}
     given = {f"--{each.arg.rstrip('_').replace('_', '-')}" for each in call.keywords if each.arg}
     if given - options:
@@ -89,6 +100,10 @@ def test_every_action_in_the_source_is_taken_by_its_command() -> None:
         ("Action('plan skip', plan, phase)", "it needs {'--reason'}"),
         ("Action('plan skip', plan, phase, reason=TEXT)", ""),
         ("Action('forge', REQUEST)", ""),
+        (
+            "Action('land' if small else 'plan show', plan, unheard=True)",
+            "; ".join(["there is no option {'--unheard'}"] * 2),
+        ),
     ],
 )
 def test_an_action_that_cannot_be_typed_is_noticed(source: str, said: str) -> None:
