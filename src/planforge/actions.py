@@ -91,17 +91,17 @@ def _word(value: Value) -> str:
 
 
 class Advice:
-    """A sentence with an action, a text or another advice at each `{}`."""
+    """A sentence with an action, a text or another sentence at each `{}`."""
 
     __slots__ = ("pieces",)
 
-    def __init__(self, text: str, *parts: str | Action | Advice) -> None:
+    def __init__(self, text: str, *parts: Hint) -> None:
         """What comes from a person goes into `parts`: a `{}` in it stays what it is."""
         head, *rest = text.split("{}")
-        pieces: list[str | Action] = [head]
+        found: list[str | Action] = [head]
         for part, after in zip(parts, rest, strict=True):
-            pieces += [*(part.pieces if isinstance(part, Advice) else (part,)), after]
-        self.pieces = tuple(piece for piece in pieces if piece != "")
+            found += [*pieces(part), after]
+        self.pieces = tuple(piece for piece in found if piece != "")
 
     def __eq__(self, other: object) -> bool:
         return self.pieces == other.pieces if isinstance(other, Advice) else NotImplemented

@@ -20,7 +20,7 @@ from planforge.app import doctor
 from planforge.app.doctor import Diagnosis, Finding, machine, project
 from planforge.app.doctor.repository import repository as repository_look
 from planforge.app.project import Project
-from planforge.interfaces.cli.typed import text
+from planforge.interfaces.cli.typed import line, text
 from planforge.kernel.events import Payload, RunEnded, RunStarted
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.locks import held
@@ -194,7 +194,7 @@ def test_an_agent_is_ok_only_if_somebody_is_known_to_be_logged_in(
     assert ids["agent codex"].status == "ok"
     assert ids["agent mine"].status == "unknown"
     assert ids["agent mine"].evidence.endswith("; whether you are logged in is unknown")
-    assert ids["agent mine"].fix == "planforge agent test mine"
+    assert line(ids["agent mine"].fix) == "planforge agent test mine"
 
 
 def test_an_agent_whose_package_is_missing_is_not_installed(
@@ -264,7 +264,7 @@ def test_a_disk_that_is_nearly_full_is_told(
 ) -> None:
     monkeypatch.setattr(machine, limit, 1 << 62)
     found = by_id(doctor.diagnose(root))["disk"]
-    assert (found.status, found.fix) == (status, "planforge cleanup")
+    assert (found.status, line(found.fix)) == (status, "planforge cleanup")
 
 
 def test_a_clock_behind_the_ledger_fails(tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ def test_a_look_that_crashes_is_a_finding_and_the_others_go_on(
 
 def test_a_state_directory_that_git_would_take_in_is_mended(root: Path) -> None:
     (root / ".planforge" / ".gitignore").unlink()
-    assert by_id(doctor.diagnose(root))["state"].fix == "planforge doctor --fix"
+    assert line(by_id(doctor.diagnose(root))["state"].fix) == "planforge doctor --fix"
     found = doctor.mend(root)
     assert [item.said for item in found.mended] == ["wrote `.planforge/.gitignore`"]
     assert "state" not in by_id(found)
@@ -329,7 +329,7 @@ def test_an_interrupted_run_is_told_with_the_way_on_and_left_alone(root: Path) -
     (worktrees.path("work") / "half.py").write_text("not done")
     found = doctor.mend(root)
     assert found.mended == ()
-    assert by_id(found)["run-001"].fix == "planforge resume run-001"
+    assert line(by_id(found)["run-001"].fix) == "planforge resume run-001"
     assert (worktrees.path("work") / "half.py").exists()
 
 
@@ -371,7 +371,7 @@ def test_checkouts_for_checks_of_a_run_that_died_are_removed_and_its_worktree_st
 def test_worktrees_of_no_known_run_are_left_to_the_person(root: Path) -> None:
     write(root / ".planforge" / "worktrees" / "run-077" / "work", {"x": ""})
     found = doctor.mend(root)
-    assert by_id(found)["worktrees of run-077"].fix == "planforge cleanup"
+    assert line(by_id(found)["worktrees of run-077"].fix) == "planforge cleanup"
     assert (root / ".planforge" / "worktrees" / "run-077" / "work" / "x").exists()
 
 
@@ -382,7 +382,7 @@ def test_a_lock_of_git_whose_maker_is_dead_is_removed_and_others_are_not(root: P
         lock.write_text("")
     os.utime(old, (1, 1))
     ids = by_id(doctor.diagnose(root))
-    assert ids["lock index"].fix == "planforge doctor --fix"
+    assert line(ids["lock index"].fix) == "planforge doctor --fix"
     assert ids["lock HEAD"].fix == f"if no git is running, rm {recent}"
     found = doctor.mend(root)
     (mended,) = found.mended
@@ -434,7 +434,7 @@ def test_processes_that_a_planforge_left_which_died_are_ended(root: Path, left: 
     left.append(int(ran.stdout))
     before = by_id(doctor.diagnose(root))["processes"]
     said = f"`an-agent` has left process {left[0]}, and the Planforge that started it has died"
-    assert (before.evidence, before.fix) == (said, "planforge doctor --fix")
+    assert (before.evidence, line(before.fix)) == (said, "planforge doctor --fix")
     found = doctor.mend(root)
     assert [item.said for item in found.mended] == ["ended 1 process that `an-agent` had left"]
     assert "processes" not in by_id(found)
@@ -472,7 +472,7 @@ def test_files_kept_outside_git_are_told(root: Path) -> None:
     Quarantine(root / ".planforge", "run-001").copy("work", root, [b"secret.pem"], "it holds a secret")
     found = by_id(doctor.diagnose(root))["quarantine"]
     assert found.evidence.endswith(": it holds a secret")
-    assert found.fix == "planforge recover"
+    assert line(found.fix) == "planforge recover"
 
 
 def test_what_cannot_be_mended_is_said_and_the_rest_is_mended(

@@ -157,7 +157,7 @@ def test_another_tree_takes_the_place_of_one_that_waits(project: Project) -> Non
     assert [row.name for row in gates.waiting(project).gates] == ["gate-002"]
     with pytest.raises(RefusedByGate, match="another tree has taken its place") as refusal:
         gates.approve(project, first.name, actor="Ada")
-    assert text(refusal.value.hint) == "look at `planforge gate show gate-002`"
+    assert text(refusal.value.hint) == "see `planforge gate show gate-002`"
     gates.approve(project, second.name, actor="Ada")
     assert said(project, first.content) is None
 

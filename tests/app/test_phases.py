@@ -281,8 +281,8 @@ def test_a_plan_edited_between_two_runs_is_blocked_with_the_remedy(texts: Texts)
         texts.run()
     remedy = "planforge plan phases plan-001 --regenerate"
     assert typed(overview(texts.project)) == [f"{remedy} --keep-done", remedy]
-    assert f"`{remedy}`" in text(refused.value.hint or "")
-    assert f"`{remedy} --keep-done`" in text(refused.value.hint or "")
+    assert f"`{remedy}`" in text(refused.value.hint)
+    assert f"`{remedy} --keep-done`" in text(refused.value.hint)
     with pytest.raises(PhasesStale):
         phases.skip(texts.project, "1", "2", actor="Ada", reason="x")
     texts.approve()

@@ -134,7 +134,7 @@ def test_the_same_effect_asked_in_other_words_takes_the_place_of_what_was_asked(
     assert [row.status for row in questions.every(project).questions] == ["superseded", "waiting"]
     with pytest.raises(StaleView, match="it was asked anew") as refusal:
         questions.answer(project, "1", "resume", actor="Ada")
-    assert text(refusal.value.hint) == "look at `planforge question show question-002`"
+    assert text(refusal.value.hint) == "see `planforge question show question-002`"
     with pytest.raises(StaleView, match="you looked at"):
         questions.answer(project, "2", "yes", actor="Ada", seen=stale)
     assert not questions.answered(project, RUN)
@@ -162,7 +162,7 @@ def test_secrets_are_kept_out_of_it(project: Project, monkeypatch: pytest.Monkey
 def test_the_run_gets_the_answer_and_gets_it_again_after_a_crash(project: Project, option: str) -> None:
     asked(project)
     answered = questions.answer(project, "1", option, actor="Ada", reason=" it is good enough ")
-    assert answered.next == "planforge resume run-001"
+    assert line(answered.next) == "planforge resume run-001"
     assert (answered.question.status, answered.question.actor) == ("answered", "Ada")
     expected = Reply(answer="override", actor="Ada", reason="it is good enough")
     assert reply(project, QUESTION, call(resumed=True)) == expected

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.agents import homes
 from planforge.app import runs, screening
 from planforge.errors import InvalidInput, Locked, PlanforgeError
@@ -53,7 +54,7 @@ def clean(
     if archived and older_than is None:
         raise InvalidInput(
             "`--archived` removes work that has landed nowhere, so say how old it must be",
-            "for example `planforge cleanup --archived --older-than 90`",
+            Advice("for example {}", Action("cleanup", archived=True, older_than=90)),
         )
     before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
     wishes = Wishes(before=before, archived=archived, interrupted=interrupted)

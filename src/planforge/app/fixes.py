@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.actions import TEXT, Action, Advice
+from planforge.actions import TEXT, Action, Advice, Blank, see
 from planforge.app import approvals, plans, queue, runs, statuses, work
 from planforge.app.deciders import require_no_agent, require_other_author
 from planforge.documents.plan import fix_id, is_fix, parse_name
@@ -35,6 +35,7 @@ FLOW = "fix"
 ROLES = ("developer",)
 LONGEST = 100_000
 """More characters than this are no small request, whatever anybody says."""
+CHANGE = Blank("what to change")
 
 
 def begin(
@@ -86,9 +87,11 @@ def again(project: Project, name: str, *, actor: str, anyway: bool = False) -> s
     """Do a fix that is not done once more, from where the checkout is now, in the place of the former one."""
     plan, story = _idle(project, name)
     if plan.status in ("CLOSED", "CANCELLED"):
-        raise RefusedByGate(f"`{plan.plan}` is {plan.status}", 'ask for it anew: `planforge fix "..."`')
+        raise RefusedByGate(
+            f"`{plan.plan}` is {plan.status}", Advice("request it again: {}", Action("fix", CHANGE))
+        )
     if plan.status == "DONE" and not story.reopened:
-        raise RefusedByGate(f"`{plan.plan}` is done", f"run `planforge land {plan.plan}`")
+        raise RefusedByGate(f"`{plan.plan}` is done", Advice("run {}", Action("land", plan.plan)))
     first = _first_request(project, plan.plan)
     overruled = anyway or bool(first.anyway)
     return begin(
@@ -108,7 +111,7 @@ def accept(project: Project, name: str, *, actor: str, reason: str) -> str:
         ended = story.ended.reason if story.ended else "it has not been carried out"
         raise RefusedByGate(
             f"`{plan.plan}` has no change that passed and waits to be accepted ({ended})",
-            f"run `planforge fix --again {plan.plan}`",
+            Advice("run {}", retry(plan.plan)),
         )
     first = _first_request(project, plan.plan)
     because = f"{actor}: {Redactor.of_environment().text(' '.join(reason.split()))}"
@@ -135,7 +138,7 @@ def of_run(project: Project, run: str) -> FixRequest:
     for recorded in project.ledger.stream(run):
         if isinstance(recorded.event, RunStarted):
             return msgspec.json.decode(unpack(project.ledger, recorded.event.request), type=FixRequest)
-    raise NotFound(f"there is no `{run}` here", "see `planforge status`")
+    raise NotFound(f"there is no `{run}` here", see("status"))
 
 
 def next_commands(project: Project, name: str) -> list[Action]:
@@ -148,14 +151,24 @@ def next_commands(project: Project, name: str) -> list[Action]:
         return []
     if acceptable(story) and story.ended:
         request = _first_request(project, plan.plan).request
-        found = f"{request}\n\nFound when {plan.plan} was tried: {story.ended.reason}"
-        return [Action("forge", found), Action("fix", accept=plan.plan, reason=TEXT)]
-    return [Action("fix", again=plan.plan)]
+        return too_large(plan.plan, request, story.ended.reason)
+    return [retry(plan.plan)]
+
+
+def too_large(fix: str, request: str, reason: str) -> list[Action]:
+    """What can be done with a change that passed and is not small: make a plan of it, or accept it."""
+    found = f"{request}\n\nFound when {fix} was tried: {reason}"
+    return [Action("forge", found), Action("fix", accept=fix, reason=TEXT)]
+
+
+def retry(fix: str) -> Action:
+    """Do a fix once more."""
+    return Action("fix", again=fix)
 
 
 def _title(text: str) -> str:
     if not text:
-        raise InvalidInput('say what is to be changed: `planforge fix "..."`')
+        raise InvalidInput("say what is to be changed", Action("fix", CHANGE))
     if len(text) > LONGEST:
         raise InvalidInput(f"a request may have {LONGEST} characters, not {len(text)}")
     work.require_request(text)
@@ -192,7 +205,9 @@ def _named(request: FixRequest) -> Callable[[str], FixRequest]:
 def _idle(project: Project, name: str) -> tuple[PlanRow, Story]:
     """A fix that no run is at, and its story."""
     if not is_fix(parse_name(name)):
-        raise InvalidInput(f"`{name}` is not a fix", "write it like `fix-003`; see `planforge status`")
+        raise InvalidInput(
+            f"`{name}` is not a fix", Advice("write it like `fix-003`; see {}", Action("status"))
+        )
     plan = plans.row(project, name)
     runs.require_free(project, plan.plan)
     return plan, queue.story(project, plan)
@@ -204,4 +219,4 @@ def _first_request(project: Project, fix: str) -> FixRequest:
     )
     for (run,) in list(found):
         return of_run(project, run)
-    raise NotFound(f"there is no `{fix}` here", "see `planforge status`")
+    raise NotFound(f"there is no `{fix}` here", see("status"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from planforge.actions import Action, Advice
+from planforge.actions import Action, Advice, Hint
 from planforge.app import approvals, plan_rounds, plans, runs, work
 from planforge.app.runs import cancellation
 from planforge.errors import InvalidDocument, InvalidInput, NotFound, PlanforgeError, RefusedByGate
@@ -122,11 +122,15 @@ def again(project: Project, name: str, *, cap: int | None = None) -> Begun:
 
 
 def _refusal(plan: PlanRow) -> RefusedByGate:
-    back, show = plans.back_or_new(plan), Action("plan show", plan.plan)
-    again = Action("plan approve", plan.plan)
-    ways = {
+    show, back = Action("plan show", plan.plan), plans.back_or_new(plan)
+    if plan.object and plan.status == "CANCELLED":
+        back = Advice("{}; its text is still there: {}", back, show)
+    approve = Action("plan approve", plan.plan)
+    ways: dict[str, Hint] = {
         "AUDITING": Advice("its finished work is being audited: {}", show),
-        "DONE": Advice("land it with {}, or edit its file and approve it again: {}", Action("land"), again),
+        "DONE": Advice(
+            "land it with {}, or edit `{}` and approve it again: {}", Action("land"), plan.path, approve
+        ),
         "CLOSED": back,
         "CANCELLED": back,
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import see
 from planforge.app import graphs
 from planforge.errors import NotFound
 from planforge.kernel import graph, handoff
@@ -66,7 +67,7 @@ def show(project: Project, name: str) -> AgentContext:
         return handoff.load(project.ledger, f"{step}#{number}")
     found = handoff.emitted(project.ledger, step)
     if not found:
-        raise NotFound(f"nobody has handed over `{step}`", "see `planforge handoff list`")
+        raise NotFound(f"nobody has handed over `{step}`", see("handoff list"))
     return handoff.load(project.ledger, found[-1].handoff)
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.errors import (
     CannotPerform,
     InvalidInput,
@@ -246,7 +247,8 @@ class Leasing:
         path, other, until = paths[0], "somebody else", "now"
         for held in leases.blocking(self._ledger, holder, paths)[:1]:
             path, other, until = held.path, held.holder, held.until
-        hint = f"when it is free, run `planforge resume {self._run}`; who has what: `planforge lease list`"
+        resume = Action("resume", self._run)
+        hint = Advice("when it is free, run {}; who holds what: {}", resume, Action("lease list"))
         return LeaseHeld(path, other, until, hint)
 
 

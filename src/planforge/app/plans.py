@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.actions import TEXT, Action, Advice, Blank
+from planforge.actions import REQUEST, TEXT, Action, Advice, see
 from planforge.errors import InvalidDocument, NotFound, RefusedByGate
 from planforge.kernel.files import read_regular
 
@@ -124,16 +124,16 @@ def row(project: Project, name: str) -> PlanRow:
     if (found := of_task(project, name)) is not None:
         return found
     if OWN_TASK.fullmatch(name.strip()):
-        raise NotFound(f"no plan is for a task `{name}`", "see `planforge plan tasks`")
+        raise NotFound(f"no plan is for a task `{name}`", see("plan tasks"))
     plan = parse_name(name)
     for found in project.ledger.select(PlanRow, "plans WHERE plan = ?", plan):
         return found
     if any(f"/{plan}-" in path for path in unknown(project)):
         raise NotFound(
             f"`{plan}` has a file, and this ledger does not know it",
-            f"take it in with `planforge plan adopt {plan}`",
+            Advice("adopt it: {}", Action("plan adopt", plan)),
         )
-    raise NotFound(f"there is no `{plan}` here", "see `planforge plan list`")
+    raise NotFound(f"there is no `{plan}` here", see("plan list"))
 
 
 def unknown(project: Project) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ def text(project: Project, plan: PlanRow) -> str:
     if not plan.path:
         raise without_file(plan)
     path = project.root / plan.path
-    hint = f"its last text is on record: `planforge plan show {plan.plan} --recorded`"
+    hint = on_record(plan.plan)
     try:
         return read_regular(path).decode()
     except FileNotFoundError:
@@ -218,6 +218,11 @@ def text(project: Project, plan: PlanRow) -> str:
         raise InvalidDocument(f"`{plan.path}` is not UTF-8", hint) from None
 
 
+def on_record(plan: str) -> Advice:
+    """Where the text of a plan is, whatever became of its file."""
+    return Advice("its text is on record: {}", Action("plan show", plan, recorded=True))
+
+
 def require_open(plan: PlanRow) -> None:
     """Refuse to do anything with a plan that has come to its end."""
     if plan.status in OVER:
@@ -228,8 +233,8 @@ def require_open(plan: PlanRow) -> None:
 
 def back_or_new(plan: PlanRow) -> Advice:
     """What a person can do who wants more of a plan that has come to its end."""
-    reopen, forge = Action("plan reopen", plan.plan, reason=TEXT), Action("forge", Blank("what you want"))
-    return Advice("take that back with {}, or make a new one: {}", reopen, forge)
+    reopen = Action("plan reopen", plan.plan, reason=TEXT)
+    return Advice("reopen it: {}, or make a new one: {}", reopen, Action("forge", REQUEST))
 
 
 def view(project: Project, name: str) -> PlanView:
@@ -263,9 +268,7 @@ def recorded_text(project: Project, name: str) -> str:
 
 def without_file(plan: PlanRow) -> NotFound:
     """Why there is nothing to read of a plan that has no file, such as a fix."""
-    return NotFound(
-        f"`{plan.plan}` has no plan file", f"what became of it: `planforge plan evidence {plan.plan}`"
-    )
+    return NotFound(f"`{plan.plan}` has no plan file", see("plan evidence", plan.plan))
 
 
 def _never_written(plan: PlanRow) -> NotFound:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.errors import GitFailed, InvalidInput, LedgerUnreadable, NotFound
 from planforge.kernel import events
 from planforge.kernel.events import Event, Recorded
@@ -115,7 +116,7 @@ def made(project: Project, run: str, *, files: bool = True) -> bytes:
         summary=summary_of(recorded),
     )
     for fault in chain_faults(unpack(data)[0]):
-        raise LedgerUnreadable(f"event {fault.seq}: {fault.problem}", "run `planforge verify`")
+        raise LedgerUnreadable(f"event {fault.seq}: {fault.problem}", Advice("run {}", Action("verify")))
     return data
 
 
@@ -191,7 +192,9 @@ def _line(belongs: bool, previous: Position, values: tuple[Any, ...]) -> Line:
     try:
         return Row(**dict(zip(names, values, strict=False)), body=values[7].decode(), hash=digest.hex())
     except UnicodeDecodeError as error:
-        raise LedgerUnreadable(f"event {values[0]} is not text", "run `planforge verify`") from error
+        raise LedgerUnreadable(
+            f"event {values[0]} is not text", Advice("run {}", Action("verify"))
+        ) from error
 
 
 def references(objects: Bodies, recorded: Iterable[Recorded]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import see
 from planforge.app import deciders, github, landing, plan_evidence, plans, queue
 from planforge.documents import evidence_page
 from planforge.errors import NotFound, PlanforgeError, RefusedByGate
@@ -91,9 +92,7 @@ def _fit(project: Project, plan: str, base: str, tip: str) -> QueuedPlan:
     if plan in found.landed:
         raise RefusedByGate(f"`{base}` has `{plan}` already")
     for held in found.held:
-        raise RefusedByGate(
-            f"`{plan}` is not proposed: {held.reason}", f"see `planforge plan evidence {plan}`"
-        )
+        raise RefusedByGate(f"`{plan}` is not proposed: {held.reason}", see("plan evidence", plan))
     item = found.ready[0]
     if item.after:
         names = ", ".join(f"`{other}`" for other in item.after)

@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from planforge.actions import Hint
+from planforge.actions import Action, Advice, Hint
 from planforge.agents.prices import Price
 from planforge.agents.profiles import Profile, complete, problems
 from planforge.agents.tiers import Overrides
@@ -438,7 +438,7 @@ def _require_sense(protect: ProtectSettings) -> None:
         if not item.reason.strip() or not item.fingerprint.strip():
             raise wrong(
                 "`protect.secrets.allow` needs a fingerprint and a reason",
-                "the fingerprint is in the reason why the attempt was refused: `planforge log`",
+                Advice("the fingerprint is in the reason why the attempt was refused: {}", Action("log")),
             )
 
 

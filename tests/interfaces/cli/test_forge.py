@@ -211,8 +211,8 @@ def test_a_plan_that_was_cancelled_before_its_first_draft_can_be_taken_back(
     for words in (("plan", "show", "2"), ("plan", "show", "2", "--recorded"), ("forge", "2")):
         said = call(*words)
         assert said.code
-        assert f"take that back with `{back}`" in said.err
-        assert "its text is there still" not in said.err
+        assert f"reopen it: `{back}`" in said.err
+        assert "its text is still there" not in said.err
     assert call(*back.split()[1:]).code == 0
     assert "run `planforge forge plan-002`" in call("plan", "show", "2").err
     play(at, ((("Role: auditor",), says(CLEAN)), (("Role: drafter",), says(PLAN))))

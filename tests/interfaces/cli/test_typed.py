@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -43,18 +44,29 @@ COMMANDS = dict(commands(root))
 
 
 def offered() -> Iterator[tuple[str, ast.Call]]:
-    """Every call of `Action` in the source, with the place where it stands."""
+    """Every call of `Action`, and of `see`, which makes one, with the place where it stands."""
+    makers = ("Action", "see")
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Action":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in makers
+                and node.args
+            ):
                 yield f"{path.relative_to(SOURCE)}:{node.lineno}", node
 
 
 def problem(call: ast.Call) -> str:
-    """Why the command line would not take the action; empty if it would."""
-    if not call.args or not isinstance(call.args[0], ast.Constant):
-        return ""  # the verb is a value, of a type that has only verbs
-    found = COMMANDS[str(call.args[0].value)]
+    """Why the command line would not take the action; empty if it would, or if the verb is elsewhere."""
+    verbs = call.args[:1]
+    if isinstance(verbs[0], ast.IfExp):
+        verbs = [verbs[0].body, verbs[0].orelse]
+    named = [each.value for each in verbs if isinstance(each, ast.Constant)]
+    return "; ".join(filter(None, (_problem(COMMANDS[str(each)], call) for each in named)))
+
+
+def _problem(found: click.Command, call: ast.Call) -> str:
     options = {name for each in found.params for name in each.opts if isinstance(each, click.Option)}
     given = {f"--{each.arg.rstrip('_').replace('_', '-')}" for each in call.keywords if each.arg}
     if given - options:
@@ -88,6 +100,10 @@ def test_every_action_in_the_source_is_taken_by_its_command() -> None:
         ("Action('plan skip', plan, phase)", "it needs {'--reason'}"),
         ("Action('plan skip', plan, phase, reason=TEXT)", ""),
         ("Action('forge', REQUEST)", ""),
+        (
+            "Action('land' if small else 'plan show', plan, unheard=True)",
+            "; ".join(["there is no option {'--unheard'}"] * 2),
+        ),
     ],
 )
 def test_an_action_that_cannot_be_typed_is_noticed(source: str, said: str) -> None:
@@ -122,6 +138,8 @@ def test_advice_has_its_actions_in_their_places_and_leaves_other_texts_alone() -
     advice = Advice("edit {}, then run {}", "`odd {} name`", Action("plan approve", "plan-001"))
     assert text(advice) == "edit `odd {} name`, then run `planforge plan approve plan-001`"
     assert str(advice) == "edit `odd {} name`, then run `plan approve plan-001`"
+    more = Advice("{}; or {}", advice, Action("forge", "plan-001"))
+    assert text(more) == f"{text(advice)}; or `planforge forge plan-001`"
     assert text(None) == ""
 
 
@@ -156,3 +174,84 @@ def test_a_document_has_actions_as_they_are_typed() -> None:
     }
     with pytest.raises(NotImplementedError, match="`object` has no place in a document"):
         as_document({"odd": object()})
+
+
+# No command line stands as text below the interfaces
+
+DOCUMENTS = {
+    "agents/api/options.py": "the name of the program, with its version",
+    "app/setup.py": "comments of planforge.toml",
+    "documents/evidence_page.py": "how a reader of a pull request verifies it",
+    "documents/lessons.py": "the head of the lessons file",
+    "workspace/updating.py": "the content of git's index.lock while it is held",
+}
+"""Files with texts that people read in a file, where nobody could render an action."""
+
+NOT_YET = (
+    "app/background.py",
+    "app/cancelling.py",
+    "app/compose.py",
+    "app/demo.py",
+    "app/forges.py",
+    "app/lander.py",
+    "app/landing.py",
+    "app/language/",
+    "app/overview.py",
+    "app/queue.py",
+    "app/report.py",
+    "app/runs.py",
+    "app/story.py",
+    "app/tasks.py",
+    "workflows/",
+)
+
+WORDS = "|".join(sorted({verb.split()[0] for verb in get_args(Verb)}, key=len, reverse=True))
+COMMAND_LINE = re.compile(rf"\bplanforge (?:(?:{WORDS})\b|$)")
+
+
+def texts(source: str) -> Iterator[tuple[int, str]]:
+    """Every string of a module but its docstrings; those of an f-string by themselves."""
+    tree = ast.parse(source)
+    remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and id(node) not in remarks:
+            value = node.value
+            yield node.lineno, value if isinstance(value, str) else value.decode("latin-1")
+
+
+def command_lines(source: str) -> list[int]:
+    """The lines of a module in which a command line stands as text."""
+    return [line for line, text in texts(source) if COMMAND_LINE.search(text)]
+
+
+def test_no_command_line_stands_as_text_below_the_interfaces() -> None:
+    found = [
+        f"{name}:{number}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        if not (name := path.relative_to(SOURCE).as_posix()).startswith(("interfaces/", *NOT_YET))
+        if name not in DOCUMENTS
+        for number in command_lines(path.read_text())
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_an_exception_is_one(name: str) -> None:
+    assert command_lines((SOURCE / name).read_text())
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ('hint = "run `planforge resume`"', [1]),
+        ('hint = f"run `planforge resume {run}`"', [1]),
+        ('hint = f"planforge {verb} {plan}"', [1]),
+        ('note = b"planforge land"', [1]),
+        ('"""Say what `planforge resume` does."""', []),
+        ('def f():\n    """`planforge resume`."""\n    return "planforge resume"', [3]),
+        ('hint = Advice("run {}", Action("resume"))', []),
+        ('text = "planforge is resumed, see planforge.toml"', []),
+    ],
+)
+def test_a_command_line_as_text_is_noticed(source: str, lines: list[int]) -> None:
+    assert command_lines(source) == lines

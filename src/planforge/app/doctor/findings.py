@@ -1,14 +1,14 @@
-"""What was found: a status, its evidence, and the command that fixes it."""
+"""What was found: a status, its evidence, and how to fix it."""
 
 from __future__ import annotations
 
 import msgspec
 
-from planforge.actions import Hint
+from planforge.actions import Action, Hint
 
 OK, WARN, FAIL, UNKNOWN = "ok", "warn", "fail", "unknown"
 
-FIX = "planforge doctor --fix"
+FIX = Action("doctor", fix=True)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

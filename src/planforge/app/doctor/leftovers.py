@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from planforge.actions import Action
 from planforge.app.doctor.findings import FIX, OK, WARN, Finding, mebibytes
 from planforge.app.doctor.project import here
 from planforge.app.project import Project
@@ -27,7 +28,7 @@ def runs(start: Path) -> Iterator[Finding]:
             yield Finding(id=row.run, status=OK, evidence=f"driven by {holder}")
         elif row.status == "interrupted":
             evidence = "interrupted: nobody drives it and it is not done"
-            yield Finding(id=row.run, status=WARN, evidence=evidence, fix=f"planforge resume {row.run}")
+            yield Finding(id=row.run, status=WARN, evidence=evidence, fix=Action("resume", row.run))
 
 
 def worktrees(start: Path) -> Iterator[Finding]:
@@ -43,7 +44,7 @@ def worktrees(start: Path) -> Iterator[Finding]:
     known = {row.run for row in rows(project)}
     for run in sorted(set(_by_run(project)) - known):
         evidence = f"`{project.state}/worktrees/{run}` belongs to no run of this project"
-        yield Finding(id=f"worktrees of {run}", status=WARN, evidence=evidence, fix="planforge cleanup")
+        yield Finding(id=f"worktrees of {run}", status=WARN, evidence=evidence, fix=Action("cleanup"))
 
 
 def left(project: Project) -> dict[str, list[Path]]:
@@ -126,7 +127,7 @@ def quarantine(start: Path) -> Iterator[Finding]:
             f"{counted(len(held), 'worktree')} left files that are kept outside git ({mebibytes(size)}), "
             f"such as `{first.directory}`: {first.held.why}"
         )
-        yield Finding(id="quarantine", status=WARN, evidence=evidence, fix="planforge recover")
+        yield Finding(id="quarantine", status=WARN, evidence=evidence, fix=Action("recover"))
 
 
 def _size(directory: Path) -> int:

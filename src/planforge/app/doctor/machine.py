@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from planforge.actions import Action
 from planforge.app.doctor.findings import FAIL, OK, WARN, Finding, mebibytes
 
 FREE_BYTES = 500 * 1024 * 1024
@@ -83,5 +84,5 @@ def disk(start: Path) -> Iterator[Finding]:
         status = FAIL if free < LEAST_BYTES else WARN if few or free < FREE_BYTES else OK
         evidence = f"{mebibytes(free)} free at `{place}`" + (f", for {room.f_favail} files" if few else "")
         yield Finding(
-            id=name, status=status, evidence=evidence, fix="" if status == OK else "planforge cleanup"
+            id=name, status=status, evidence=evidence, fix="" if status == OK else Action("cleanup")
         )

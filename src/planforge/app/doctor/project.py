@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planforge.actions import Action, Hint
 from planforge.app.doctor import tools
 from planforge.app.doctor.findings import FAIL, FIX, OK, UNKNOWN, WARN, Finding
 from planforge.app.project import STATE, Project
@@ -211,7 +212,7 @@ def _agent(name: str, profile: Profile, *, wanted: bool) -> Finding:
     from planforge.agents.profiles import REHEARSAL
     from planforge.agents.programs import login
 
-    path, try_it = shutil.which(profile.program), f"planforge agent test {name}"
+    path, try_it = shutil.which(profile.program), Action("agent test", name)
     if name == REHEARSAL:
         return Finding(id=f"agent {name}", status=OK, evidence=f"{path}; needs no login")
     match login(profile).split():
@@ -219,7 +220,7 @@ def _agent(name: str, profile: Profile, *, wanted: bool) -> Finding:
             return Finding(id=f"agent {name}", status=OK, evidence=f"{path}; logged in {by}; not started")
         case ["no"]:
             keys = [f"export {variable}=..." for variable in profile.login_env[:1]]
-            way = next(filter(None, (profile.login_command, *keys)), try_it)
+            way: Hint = next(filter(None, (profile.login_command, *keys)), "") or try_it
             status = FAIL if wanted else WARN
             return Finding(id=f"agent {name}", status=status, evidence=f"{path}; not logged in", fix=way)
     evidence = f"{path}; whether you are logged in is unknown"

@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from planforge.actions import Action
 from planforge.app.doctor.findings import FAIL, OK, UNKNOWN, Finding
 
 PYTHON = re.compile(r"(python|pypy)[\d.]*")
@@ -51,7 +52,7 @@ def look(
         id=id_,
         status=UNKNOWN if later else FAIL,
         evidence=f"{missing}; `workspace.setup` may install it" if later else missing,
-        fix="planforge evidence" if later else f"install it, or {otherwise}",
+        fix=Action("evidence") if later else f"install it, or {otherwise}",
     )
 
 

@@ -11,7 +11,7 @@ from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.sections import SectionedGroup
 from planforge.interfaces.cli.show import json_option, show, talk
-from planforge.interfaces.cli.typed import next_lines, text
+from planforge.interfaces.cli.typed import line, next_lines, text
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def list_(status: str | None, as_json: bool) -> None:
     show(found, table(rows) or none, as_json=as_json)
     if unknown and not as_json:
         files = "1 plan file is" if unknown == 1 else f"{unknown} plan files are"
-        talk(f"{files} not known here; take them in: {text(plans.ADOPT)}")
+        talk(f"{files} not known here; adopt them: {text(plans.ADOPT)}")
 
 
 def _file(project: Project, row: PlanRow) -> str:
@@ -160,7 +160,7 @@ def approve(plan_id: str, actor: str | None, seen: str | None, as_json: bool) ->
     approval = approvals.approve(project, plan_id, actor=who, seen=seen)
     plan = plans.row(project, plan_id)
     lines = [f"approved {plan.plan} at {approval.content[:12]} by {approval.actor}"]
-    lines += [f"next: {command}" for command in phases.after_approval(project, plan, approval.content)]
+    lines += [f"next: {line(each)}" for each in phases.after_approval(project, plan, approval.content)]
     show(approval, "\n".join(lines), as_json=as_json)
     _warn(plans.mark_as_recorded(project, plan.plan))
 

@@ -9,6 +9,7 @@ import click
 from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.printing import listed, table
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.typed import line
 from planforge.interfaces.cli.views import here
 from planforge.interfaces.cli.words import first_line
 from planforge.kernel.wording import counted
@@ -71,7 +72,7 @@ def text_of(view: PhasesView) -> str:
     ]
     failed = [phase for phase in view.phases if phase.status == "failed"]
     why = [f"✗ {phase.id}: {first_line(phase.reason, 160)}" for phase in failed]
-    return "\n".join([head, table(rows), *why, *(f"next: {command}" for command in view.next)])
+    return "\n".join([head, table(rows), *why, *(f"next: {line(each)}" for each in view.next)])
 
 
 def _warn(view: PhasesView) -> None:

@@ -9,6 +9,7 @@ import click
 
 from planforge.interfaces.cli.printing import table, visible
 from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.typed import line
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _options(question: QuestionRow) -> list[str]:
 def _answered(answered: Answered) -> str:
     question = answered.question
     said = f"answered {question.name} with `{visible(question.answer)}`, by {visible(question.actor)}"
-    return f"{said}\nnext: {answered.next}"
+    return f"{said}\nnext: {line(answered.next)}"
 
 
 def _clock(at: str) -> str:
