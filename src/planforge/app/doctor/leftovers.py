@@ -38,7 +38,7 @@ def worktrees(start: Path) -> Iterator[Finding]:
     for run, paths in left(project).items():
         size = sum(map(_size, paths))
         names = ", ".join(f"`{path.name}`" for path in paths[:5])
-        evidence = f"{run} has ended and left {names} ({mebibytes(size)}); their content is archived before they are removed"
+        evidence = f"{run} has ended and left {names} ({mebibytes(size)}); their content is archived first"
         yield Finding(id=f"worktrees of {run}", status=WARN, evidence=evidence, fix=FIX)
     known = {row.run for row in rows(project)}
     for run in sorted(set(_by_run(project)) - known):
