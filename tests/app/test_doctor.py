@@ -193,7 +193,7 @@ def test_an_agent_is_ok_only_if_somebody_is_known_to_be_logged_in(
     assert ids["agent codex"].evidence == f"{tmp_path}/bin/codex-acp; logged in (file); not started"
     assert ids["agent codex"].status == "ok"
     assert ids["agent mine"].status == "unknown"
-    assert ids["agent mine"].evidence.endswith("; whether you are logged in is unknown")
+    assert ids["agent mine"].evidence.endswith("; login unknown")
     assert line(ids["agent mine"].fix) == "planforge agent test mine"
 
 
@@ -306,7 +306,7 @@ def test_a_look_that_crashes_is_a_finding_and_the_others_go_on(
 
     monkeypatch.setitem(doctor.LOOKS, "git", broken)
     ids = by_id(doctor.diagnose(root))
-    assert ids["git"].evidence == "cannot be looked at: ZeroDivisionError: in project"
+    assert ids["git"].evidence == "cannot be checked: ZeroDivisionError: in project"
     assert "disk" in ids
 
 
@@ -363,7 +363,7 @@ def test_checkouts_for_checks_of_a_run_that_died_are_removed_and_its_worktree_st
     worktrees.open("work", base)
     checkout = worktrees.make_fresh(base)
     found = doctor.mend(root)
-    assert [item.said for item in found.mended] == ["removed 1 checkout for checks that run-001 had left"]
+    assert [item.said for item in found.mended] == ["removed 1 checkout for checks of run-001"]
     assert not checkout.exists()
     assert worktrees.path("work").exists()
 
@@ -433,10 +433,10 @@ def test_processes_that_a_planforge_left_which_died_are_ended(root: Path, left: 
     )
     left.append(int(ran.stdout))
     before = by_id(doctor.diagnose(root))["processes"]
-    said = f"`an-agent` has left process {left[0]}, and the Planforge that started it has died"
+    said = f"`an-agent` left process {left[0]}, and its Planforge has died"
     assert (before.evidence, line(before.fix)) == (said, "planforge doctor --fix")
     found = doctor.mend(root)
-    assert [item.said for item in found.mended] == ["ended 1 process that `an-agent` had left"]
+    assert [item.said for item in found.mended] == ["ended 1 process of `an-agent`"]
     assert "processes" not in by_id(found)
     eventually(lambda: not Path(f"/proc/{left[0]}/cwd").exists())
 

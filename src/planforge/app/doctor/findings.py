@@ -12,17 +12,17 @@ FIX = Action("doctor", fix=True)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     id: str
     status: str
-    """ok, warn, fail, or unknown if it cannot be told"""
+    """ok, warn, fail, or unknown if it cannot be checked"""
     evidence: str
     fix: Hint = ""
 
 
 class Mended(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was mended, or could not be."""
+    """One repair, or a failed one."""
 
     id: str
     done: bool
@@ -30,13 +30,13 @@ class Mended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was looked at."""
+    """The results of all checks."""
 
     schema_version: int = 1
     healthy: bool
     findings: tuple[Finding, ...]
     mended: tuple[Mended, ...] = ()
-    """What was done before, if that was asked for."""
+    """The repairs that were made first, with `--fix`."""
 
 
 def mebibytes(size: int) -> str:

@@ -1,4 +1,4 @@
-"""What is installed on this machine, and how much room it has."""
+"""Installed programs and free disk space."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def git(start: Path) -> Iterator[Finding]:
 
 
 def sandbox(start: Path) -> Iterator[Finding]:
-    """How firmly agents and checks can be confined here, as tried a moment ago."""
+    """The strongest sandbox that works here, found by trying."""
     del start
     from planforge.workspace.sandbox import Level, explain
 
@@ -70,7 +70,7 @@ def sandbox(start: Path) -> Iterator[Finding]:
 
 
 def disk(start: Path) -> Iterator[Finding]:
-    """The room where worktrees are made and where temporary files go, if that is another disk."""
+    """The free space for worktrees and, if on another disk, for temporary files."""
     places = {"disk": start, "disk for temporary files": Path(tempfile.gettempdir())}
     seen: set[int] = set()
     for name, place in places.items():

@@ -83,7 +83,7 @@ class _Chat:
         self._code = 0
         self._under_way = UnderWay()
         self._screen = Screen(self._under_way, self._show)
-        self._screen.attended = False  # whoever is there is typing something else
+        self._screen.attended = False  # the person is typing something else
 
     def held(self) -> int:
         """Take one line after the other; the exit code is that of the worst reply of a pipe."""
@@ -208,10 +208,10 @@ class _Chat:
 
     def _answer(self, reply: Reply) -> None:
         """
-        Show a reply, and have what it began go on in the background.
+        Show a reply, and continue its work in the background.
 
-        It goes on before anybody can read that it does, so that whoever wants to stop it can; what it has to
-        say comes after the reply.
+        The work starts before the reply is shown, so that a reader of the reply can already stop it; its own
+        messages come after the reply.
         """
         from planforge.app import language
         from planforge.app.runs import driver
@@ -230,7 +230,7 @@ class _Chat:
         from planforge.app.language import endings
 
         if work.stopped and work.ended is None:
-            return  # whoever stopped it says so
+            return  # the stop was announced already
         self._answer(endings.reply(self._project, work))
 
     # Leaving
@@ -292,7 +292,7 @@ class _Chat:
                     sys.stdout.flush()
                 else:
                     click.echo(text, err=to_stderr)
-            except OSError:  # nobody reads it any more; the work goes on
+            except OSError:  # nobody reads it any more; the work continues
                 hush(sys.stderr if to_stderr else sys.stdout)
 
     def _show(self, mark: str, place: str, text: str) -> None:

@@ -86,9 +86,9 @@ def _confinement() -> Iterator[str]:
 
     level = strongest()
     if level is Level.PROCESSES:
-        yield "This machine has no sandbox for files: agents and checks can read and change whatever you can."
+        yield "This machine has no sandbox for files: agents and checks can read and change all your files."
     if level is Level.NONE:
-        yield "This machine has no sandbox: agents and checks can read and change whatever you can."
+        yield "This machine has no sandbox: agents and checks can read and change all your files."
         yield "The demo runs anyway, because it is Planforge's own script. A real agent is refused until you"
         yield "install a sandbox or set `unconfined = true`; `planforge doctor` says what is missing."
 

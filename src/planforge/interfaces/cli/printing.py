@@ -99,7 +99,7 @@ def terminal() -> tuple[int, int]:
 
 
 def table(rows: Sequence[tuple[str, ...]], indent: str = "", room: int | None = None) -> str:
-    """Columns that line up. What does not fit into `room`, or the terminal, goes on in the line below."""
+    """Columns that line up. A row that is wider than `room` or the terminal continues in the line below."""
     if not rows:
         return ""
     widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]))]

@@ -1,5 +1,5 @@
 """
-What a person sees while work goes on, on standard error.
+Progress for a person, on standard error.
 
 On a terminal, facts scroll by above a few live lines that show what is running
 and for how long. Elsewhere, each fact is one plain line. Work that takes long

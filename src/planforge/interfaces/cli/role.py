@@ -83,7 +83,7 @@ def _page(found: RoleView) -> str:
         ("model", f"{row.model or 'its own'} ({found.why})"),
         ("tools", "yes" if row.tools else "no: it gets the files of its task in the prompt"),
         ("answers", row.output or "freely"),
-        ("goes on with", found.continues or "nobody"),
+        ("continues", found.continues or "nobody"),
         ("architecture", "yes" if found.architecture else "no"),
         ("summaries", found.summaries),
         ("overlay", "yes" if found.overlay else "no"),

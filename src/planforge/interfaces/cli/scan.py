@@ -129,5 +129,5 @@ def _row(issue: Issue) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """A text that cannot do anything to a terminal, whatever was in a file."""
+    """A text of a file without control characters."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

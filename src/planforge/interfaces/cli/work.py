@@ -65,7 +65,7 @@ def resume(ctx: click.Context, run: str | None, now: bool, as_json: bool) -> Non
 
 
 def _drive_all(project: Project, found: list[str], *, as_json: bool) -> int:
-    """Drive several runs, one after the other, whatever becomes of each; the exit code of the worst."""
+    """Drive several runs, one after the other, also if one fails; returns the worst exit code."""
     from planforge.app.runs import waiting_for
 
     codes: list[int] = []
