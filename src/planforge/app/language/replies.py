@@ -55,9 +55,7 @@ def said(text: str, *, data: object = None, then: tuple[str, ...] = (), runs: tu
 
 def refused(error: PlanforgeError, command: Command | None = None) -> Reply:
     """A reply to a command that was not."""
-    hint = (
-        f"\n{in_our_words(written(error.hint, lambda action: f'planforge {action}'))}" if error.hint else ""
-    )
+    hint = f"\n{in_our_words(written(error.hint, shell))}" if error.hint else ""
     return Reply(
         text=f"{in_our_words(error.message)}{hint}",
         command=command,
