@@ -255,7 +255,7 @@ def _require_new(project: Project, name: str, command: Sequence[str]) -> None:
     if name in KNOWN:
         raise InvalidInput(
             f"`{name}` is known to Planforge",
-            f"take another name, or write `[agents.profiles.{name}]` into `{FILE}` with what is different",
+            f"choose another name, or override it under `[agents.profiles.{name}]` in `{FILE}`",
         )
     if not command:
         example = Action("agent add", name, "--", "my-agent", "--acp")

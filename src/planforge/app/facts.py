@@ -148,7 +148,7 @@ def check(
             phase=stage,
             reason_code=Reason.TOOL_ERROR,
             detail=error.message,
-            remediation=error.hint or "put the gate right",
+            remediation=error.hint or "fix the gate",
         )
         return Checked(result=problem, exit_code=2)
     return Checked(result=result, exit_code=0 if result.ok else 1)

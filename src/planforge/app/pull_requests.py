@@ -165,9 +165,7 @@ def _opened(project: Project, drawn: PullRequest) -> str:
 
 def _address(said: str) -> str:
     if not said.startswith("https://") or not said.isprintable() or len(said) > 500:
-        raise PlanforgeError(
-            "`gh` did not say where the pull request is", "look with `gh pr list`; asked again, it is found"
-        )
+        raise PlanforgeError("`gh` did not say where the pull request is", "see `gh pr list`, then try again")
     return said
 
 

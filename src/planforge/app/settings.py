@@ -380,7 +380,7 @@ def _require_text(key: toml.Key, value: object) -> None:
     for name in key:
         if not name.isprintable():
             raise wrong(
-                f"`{toml.dotted(key)}`: {name!r} is not a name", "leave out characters without a shape"
+                f"`{toml.dotted(key)}`: {name!r} is not a name", "remove characters that cannot be seen"
             )
     if isinstance(value, str) and (found := CONTROL.search(value)):
         raise wrong(f"`{toml.dotted(key)}` has the control character {found[0]!r} in it")
@@ -424,7 +424,7 @@ def _require_money_put_aside(budget: BudgetSettings) -> None:
         if limits.money is not None and not budget.reserve_money:
             raise wrong(
                 f"`budget.{name}.money` needs `budget.reserve_money`",
-                "say what an answer costs whose agent does not say so, such as `reserve_money = 0.5`",
+                "set a price for answers whose agent gives none, such as `reserve_money = 0.5`",
             )
 
 

@@ -72,7 +72,7 @@ def test_a_plan_that_nobody_has_written_is_not_approved(call: Command, root: Pat
     said = call("plan", "approve", "1")
     assert said.code == 5
     assert "`## Objective` is not written yet; `## Changes` is not written yet" in said.err
-    assert "have it drafted with `planforge forge plan-001`" in said.err
+    assert "have it drafted: `planforge forge plan-001`" in said.err
     assert call("plan", "list", "--json").document[0]["status"] == "DRAFT"
     written(root)
     assert call("plan", "approve", "1").code == 0

@@ -10,7 +10,7 @@ import click
 from planforge.errors import Interrupted, PlanforgeError, TryLater
 from planforge.interfaces.cli.options import given_up_option
 from planforge.interfaces.cli.show import json_option, show, talk
-from planforge.interfaces.cli.typed import next_lines
+from planforge.interfaces.cli.typed import next_lines, text
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def _drive_all(project: Project, found: list[str], *, as_json: bool) -> int:
             raise
         except PlanforgeError as error:
             code = error.exit_code
-            stopped.append({"run": name, "reason": error.message, "hint": error.hint, "exit_code": code})
+            stopped.append(
+                {"run": name, "reason": error.message, "hint": text(error.hint) or None, "exit_code": code}
+            )
             lines.append(f"⏸ {name} stopped: {error.message}")
         else:
             resumed.append(document)

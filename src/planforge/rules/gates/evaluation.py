@@ -89,7 +89,7 @@ def evaluate(gate: Gate, facts: Facts, places: Mapping[str, str]) -> Result:
             failed = (
                 Reason.TOOL_ERROR,
                 f"the facts cannot be read: {error.strerror or error}",
-                "look into that first",
+                "fix that first",
             )
         if failed:
             reason, detail, remediation = failed
@@ -116,7 +116,7 @@ def _artifact(gate: Gate, directive: Artifact, facts: Facts, places: Mapping[str
         return (
             reason,
             f"`{path}` has {size} bytes, fewer than {directive.least}",
-            "what is there is not enough to go on with",
+            "write the rest of it",
         )
     return None
 
@@ -127,7 +127,7 @@ def _require(gate: Gate, directive: Require, facts: Facts) -> Failed:
     if predicate.holds(value):
         return None
     reason = Reason.REQUIRE_FAILED if gate.kind is Kind.OUTPUTS else Reason.ILLEGAL_STATUS
-    return reason, f"`{predicate}` does not hold: it is `{value}`", f"bring `{predicate.field}` there first"
+    return reason, f"`{predicate}` does not hold: it is `{value}`", f"change `{predicate.field}` first"
 
 
 def _forbid(directive: Forbid, facts: Facts) -> Failed:
