@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.actions import Action
 from planforge.app import approvals, phase_file, phase_views, plans, runs, statuses
 from planforge.app.phase_views import PhaseView
 from planforge.documents import phases as documents
@@ -31,7 +30,6 @@ from planforge.workflows.phase import GATE, planned
 from planforge.workspace import landing, merging
 
 if TYPE_CHECKING:
-    from planforge.actions import Hint
     from planforge.app.plans import PlanRow, StepRow
     from planforge.app.project import Project
     from planforge.kernel.events import KeptStep
@@ -214,15 +212,6 @@ def view(project: Project, name: str) -> PhasesView:
         edited=phase_file.edited(project, plan, stale=made.event.content != content),
         next=tuple(_again(plan) if made.event.content != content else _next(project, plan, shown, content)),
     )
-
-
-def following(project: Project, plan: PlanRow) -> tuple[Hint, ...]:
-    """What to type about a plan next, whether or not it has a file."""
-    if not plan.path:
-        from planforge.app.overview import about_fix
-
-        return tuple(about_fix(project, plan))
-    return view(project, plan.plan).next if plan.object else (Action("forge", plan.plan),)
 
 
 def _again(plan: PlanRow) -> list[str]:
