@@ -7,6 +7,8 @@ killed at any moment can be resumed.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,12 +18,15 @@ import msgspec
 
 from planforge.actions import Action, Advice
 from planforge.app import runs, story
+from planforge.app.casting import Cast
 from planforge.app.project import Project
+from planforge.app.work import today
 from planforge.errors import InvalidInput, NotFound, RefusedByGate
 from planforge.kernel import directories
 from planforge.kernel.effects import AskHuman, Reply, Tip
 from planforge.kernel.events import PlanCreated
 from planforge.kernel.objects import write_atomically
+from planforge.workflows.demo import DemoRequest, MakeSample
 
 if TYPE_CHECKING:
     from planforge.app.casting import Cast
@@ -66,9 +71,6 @@ def begin(directory: Path | None, *, pace: float, agent: str = "", live: bool = 
 
 
 def _begun(place: Path, *, pace: float, agent: str, live: bool) -> tuple[Project, str]:
-    from planforge.app.work import today
-    from planforge.workflows.demo import DemoRequest
-
     _git_init(place)
     project = Project.create(place)
     (project.state / SCRIPT).parent.mkdir()
@@ -110,9 +112,6 @@ def _require_able(agent: str, *, live: bool) -> None:
 
 def _python() -> str:
     """The Python that checks the sample project: that of PATH, or ours if that one cannot be used."""
-    import subprocess
-    import sys
-
     try:
         subprocess.run([story.PYTHON, "-c", ABLE], capture_output=True, check=True, timeout=PATIENCE)
     except (OSError, subprocess.SubprocessError):
@@ -130,8 +129,6 @@ def is_open() -> bool:
 @contextmanager
 def staged(project: Project, subject: str) -> Iterator[Cast | None]:
     """Who plays a run of the demo, with the scripted server behind it for as long as that lasts."""
-    from planforge.app.casting import Cast
-
     del subject
     path = project.state / CAST
     if not path.exists():
@@ -176,8 +173,6 @@ def _git_init(place: Path) -> None:
 
 def performers(project: Project, run: str) -> dict[Any, Callable[[Any, Call], Awaitable[object]]]:
     """Who does what only the demo asks for, and who answers in the place of a person."""
-    from planforge.workflows.demo import MakeSample
-
     del run
     stage = Stage(project)
     return {MakeSample: stage.make_sample, AskHuman: stage.approve}

@@ -13,8 +13,21 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from planforge.actions import Action, Advice, Hint
-from planforge.app import approvals, plan_rounds, plans, runs, work
+from planforge.app import approvals, fixes, phase_views, plan_rounds, plans, runs, work
+from planforge.app.contexts import constraints
 from planforge.app.runs import cancellation
+from planforge.documents import requests
+from planforge.documents.plan import (
+    content_hash,
+    given,
+    header_faults,
+    heartbeat,
+    is_fix,
+    looks_like_plan_id,
+    resuming_faults,
+    structural_faults,
+)
+from planforge.documents.template import is_blank
 from planforge.errors import InvalidDocument, InvalidInput, NotFound, PlanforgeError, RefusedByGate
 from planforge.kernel.events import (
     AuditRecorded,
@@ -29,9 +42,11 @@ from planforge.kernel.events import (
 )
 from planforge.kernel.objects import address
 from planforge.kernel.payloads import unpack
+from planforge.kernel.wording import CANCELLED
 from planforge.rules.auto_implement import CAP_REACHED, Forged, Refusal, refusal
 from planforge.rules.findings import Severity
 from planforge.rules.verdicts import Verdict
+from planforge.workflows.forge import ForgeRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,9 +76,6 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
 
 def begin(project: Project, words: str, *, cap: int | None = None, context: Imported | None = None) -> Begun:
     """What somebody wants, or a plan to go on with; nothing is started yet."""
-    from planforge.documents.plan import looks_like_plan_id
-    from planforge.documents.requests import item, means_nothing
-
     if words.strip() in RESERVED:
         raise InvalidInput(
             f"`{words.strip()}` is not a request", Advice("see {}", Action("forge", help=True))
@@ -73,7 +85,7 @@ def begin(project: Project, words: str, *, cap: int | None = None, context: Impo
         if context is not None:
             raise InvalidInput(f"`{words.strip()}` is a plan already", "put what else is known into its file")
         return again(project, words, cap=cap)
-    if context is not None and (item(words) or means_nothing(words)):
+    if context is not None and (requests.item(words) or requests.means_nothing(words)):
         words = context.title
     elif context is None:
         _require_request(project, words)
@@ -82,11 +94,7 @@ def begin(project: Project, words: str, *, cap: int | None = None, context: Impo
 
 def _require_request(project: Project, words: str) -> None:
     """Refuse words that are none, with what was probably meant: the newest plan there is to go on with."""
-    from planforge.app import fixes
-    from planforge.documents.plan import is_fix
-    from planforge.documents.requests import item, means_nothing
-
-    named = item(words)
+    named = requests.item(words)
     if named and named.kind == "plan":
         raise InvalidInput(
             f"`{words.strip()}` is a name, not a request", Advice("run {}", Action("forge", named.name))
@@ -94,7 +102,7 @@ def _require_request(project: Project, words: str) -> None:
     if named and named.kind == "fix" and (ways := fixes.next_commands(project, named.name)):
         raise InvalidInput(f"`{words.strip()}` is a fix, not a request", Advice("run {}", ways[-1]))
     open_ = [row for row in plans.rows(project) if row.status in ("DRAFT", "REVIEW") and not is_fix(row.plan)]
-    if open_ and words.strip() and not named and means_nothing(words):
+    if open_ and words.strip() and not named and requests.means_nothing(words):
         raise InvalidInput(
             f"`{' '.join(words.split())}` does not say what you want",
             Advice(
@@ -154,9 +162,6 @@ def audit(project: Project, name: str) -> str:
 
 def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
     """Record the run that audits a plan again; one that nobody has drafted or written yet is drafted."""
-    from planforge.documents.plan import given
-    from planforge.documents.template import is_blank
-
     there = bool(plan.object) or (project.root / plan.path).exists()
     text = plans.text(project, plan) if there else ""
     if blank := there and is_blank(text):
@@ -183,8 +188,6 @@ def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
 
 def _asked_first(project: Project, plan: str) -> ForgeRequest | None:
     """What the first forge of a plan was asked, of which no draft has come."""
-    from planforge.workflows.forge import ForgeRequest
-
     query = "SELECT run FROM runs WHERE subject = ? AND flow = ? ORDER BY length(run), run"
     for (run,) in project.ledger.query(query, plan, FLOW):
         for item in project.ledger.stream(run):
@@ -195,16 +198,12 @@ def _asked_first(project: Project, plan: str) -> ForgeRequest | None:
 
 def _require_sound(project: Project, plan: PlanRow, then: Action) -> None:
     """Refuse a file that an audit cannot go on with; whoever edited it is told what is wrong."""
-    from planforge.documents.plan import resuming_faults
-
     text = plans.text(project, plan)
     _require(plan, resuming_faults(text), then)
     _require_header(plan, text, then)
 
 
 def _require_header(plan: PlanRow, text: str, then: Action) -> None:
-    from planforge.documents.plan import header_faults
-
     _require(plan, header_faults(text, plan.plan), then)
 
 
@@ -233,8 +232,6 @@ def raised(project: Project, plan: str) -> tuple[RecordedFinding, ...]:
 
 def require_constraints(project: Project) -> None:
     """Make sure that what every plan has to keep to can be read, before an agent is asked."""
-    from planforge.app.contexts import constraints
-
     constraints(project)
 
 
@@ -343,8 +340,6 @@ def implement(project: Project, run: str, *, actor: str) -> Implementation:
 
 def _forged(project: Project, run: str) -> tuple[Forged, str, tuple[RecordedFinding, ...]]:
     """How a forge ended, the hash of what it left, and what its last audit found that does not block."""
-    from planforge.kernel.wording import CANCELLED
-
     events = [item.event for item in project.ledger.stream(run)]
     ended = next((event for event in events if isinstance(event, RunEnded)), None)
     end = next((event for event in events if isinstance(event, PlanForged)), None)
@@ -378,8 +373,6 @@ def _failure(ended: RunEnded | None, end: PlanForged | None) -> str:
 
 def _structure(project: Project, plan: str) -> str:
     """What is wrong with the form of the plan as it is on disk now."""
-    from planforge.documents.plan import structural_faults
-
     try:
         text = plans.text(project, plans.row(project, plan))
     except (NotFound, InvalidDocument):
@@ -389,9 +382,6 @@ def _structure(project: Project, plan: str) -> str:
 
 def _phases(project: Project, plan: str) -> Literal["none", "current", "stale", "unreadable"]:
     """Whether there are phases of the plan, and of which text of it."""
-    from planforge.app import phase_views
-    from planforge.documents.plan import content_hash
-
     made = phase_views.newest(project, plan)
     if made is None:
         return "none"
@@ -417,8 +407,6 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
 
 def pace(project: Project, run: str) -> Pace:
     """What the settings say, unless the plan's header says otherwise."""
-    from planforge.documents.plan import heartbeat
-
     settings = project.settings.forge
     said, problem = None, ""
     for text in _texts(project, run):

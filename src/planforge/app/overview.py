@@ -16,6 +16,7 @@ from planforge.app.plans import PlanRow, StepRow
 from planforge.app.questions import QuestionRow
 from planforge.app.runs import RunRow
 from planforge.app.tasks import TaskRow
+from planforge.errors import PlanforgeError
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
@@ -365,7 +366,6 @@ def _has_landed(project: Project, every: list[RunRow]) -> bool:
 def _is_ahead(project: Project) -> bool:
     """Whether what has landed lies beside the person's branch; it takes a look into git."""
     from planforge.app import landing
-    from planforge.errors import PlanforgeError
 
     try:
         return landing.is_ahead(project)
@@ -384,7 +384,6 @@ def _is_made_anew(item: PlanStatus) -> bool:
 def _content(project: Project, plan: PlanRow) -> str | None:
     """The hash of a plan as it is on disk; None if it cannot be read."""
     from planforge.documents.plan import content_hash
-    from planforge.errors import PlanforgeError
 
     try:
         return content_hash(plans.text(project, plan))

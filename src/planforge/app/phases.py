@@ -31,7 +31,6 @@ from planforge.workflows.phase import GATE, planned
 from planforge.workspace import landing, merging
 
 if TYPE_CHECKING:
-    from planforge.actions import Hint
     from planforge.app.plans import PlanRow, StepRow
     from planforge.app.project import Project
     from planforge.kernel.events import KeptStep
@@ -214,15 +213,6 @@ def view(project: Project, name: str) -> PhasesView:
             _remaking(plan.plan) if made.event.content != content else _next(project, plan, shown, content)
         ),
     )
-
-
-def following(project: Project, plan: PlanRow) -> tuple[Hint, ...]:
-    """What to do about a plan next, whether or not it has a file."""
-    if not plan.path:
-        from planforge.app.overview import about_fix
-
-        return tuple(about_fix(project, plan))
-    return view(project, plan.plan).next if plan.object else (Action("forge", plan.plan),)
 
 
 def _remaking(plan: str) -> list[Action]:

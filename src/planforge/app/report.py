@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import Action
-from planforge.app import phases, runs
+from planforge.app import overview, phases, runs
+from planforge.errors import PlanforgeError
 from planforge.kernel import events
 from planforge.kernel.events import Event, RecordedFinding
 from planforge.kernel.evidence import Evidence
@@ -24,6 +25,7 @@ from planforge.workflows.flows import FLOWS
 
 if TYPE_CHECKING:
     from planforge.actions import Hint
+    from planforge.app.plans import PlanRow
     from planforge.app.project import Project
 
 
@@ -120,6 +122,21 @@ def following(project: Project, document: Document) -> tuple[Hint, ...]:
     if not document.branch:
         return ()
     return phases.view(project, document.plan).next or (Action("plan show", document.plan),)
+
+
+def about(project: Project, plan: PlanRow) -> tuple[Hint, ...]:
+    """What a person can do about a plan, or a fix, as it is."""
+    if not plan.path:
+        return tuple(overview.about_fix(project, plan))
+    if plan.status in ("DRAFT", "REVIEW"):
+        forge = Action("forge", plan.plan)
+        return (Action("plan approve", plan.plan), forge) if plan.object else (forge,)
+    if plan.status not in ("APPROVED", "IMPLEMENTING", "DONE"):
+        return ()
+    try:
+        return phases.view(project, plan.plan).next
+    except PlanforgeError:  # its file is gone, or cannot be cut into phases
+        return (Action("plan show", plan.plan),)
 
 
 def tell(run: str, history: Iterable[Event]) -> Document:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from planforge.actions import Action, Blank
 from planforge.app import (
     approvals,
@@ -18,12 +20,16 @@ from planforge.app import (
     phases,
     plan_rounds,
     plans,
+    report,
     runs,
     statuses,
     work,
 )
 from planforge.app.language.replies import Reply, Speaker, refused, said
 from planforge.app.runs import background, cancellation
+from planforge.documents import markdown
+from planforge.documents.imports import Imported
+from planforge.documents.plan import structural_findings
 from planforge.errors import Locked, NeedsPerson, NotFound, PlanforgeError, RefusedByGate
 from planforge.rules.commands import Command, shapes, written
 
@@ -46,8 +52,6 @@ SHOWN = 40
 
 def perform(project: Project, command: Command, speaker: Speaker = Speaker()) -> Reply:  # noqa: B008
     """Do what a command says; whatever stands in the way is a reply too."""
-    import msgspec
-
     try:
         if speaker.depth and shapes.row(type(command)).person:
             raise NeedsPerson(
@@ -102,8 +106,6 @@ def _line(plan: PlanRow, badge: str = "") -> str:
 
 def _show(project: Project, command: shapes.PlanShow, speaker: Speaker) -> Reply:
     del speaker
-    from planforge.documents import markdown
-
     view = plans.view(project, command.plan)
     plan = view.plan
     lines = [_line(plan, view.badge), f"file: {plan.path}"]
@@ -122,21 +124,7 @@ def _show(project: Project, command: shapes.PlanShow, speaker: Speaker) -> Reply
         lines += [f"  {finding.severity}: {finding.title}" for finding in last.findings]
     if view.steps:
         lines += ["", *(f"  {step.step} {step.status}: {step.title}" for step in view.steps)]
-    return said("\n".join(lines), data=view, then=ways_on(project, plan))
-
-
-def ways_on(project: Project, plan: PlanRow) -> tuple[Hint, ...]:
-    """What it makes sense to do about a plan as it is."""
-    if not plan.path:
-        return tuple(overview.about_fix(project, plan))
-    if plan.status == "REVIEW":
-        return (Action("plan approve", plan.plan), Action("forge", plan.plan))
-    if plan.status not in ("APPROVED", "IMPLEMENTING", "DONE"):
-        return ()
-    try:
-        return phases.view(project, plan.plan).next
-    except PlanforgeError:  # its file is gone, or cannot be cut into phases
-        return (Action("plan show", plan.plan),)
+    return said("\n".join(lines), data=view, then=report.about(project, plan))
 
 
 def _diff(project: Project, command: shapes.PlanDiff, speaker: Speaker) -> Reply:
@@ -181,8 +169,6 @@ def _create(project: Project, command: shapes.PlanCreate, speaker: Speaker) -> R
 
 def _given(context: str) -> Imported | None:
     """What was said around a description, as something that is from elsewhere."""
-    from planforge.documents.imports import Imported
-
     return Imported(title="", text=context, source="a chat") if context else None
 
 
@@ -277,8 +263,6 @@ def _retry(project: Project, command: shapes.PlanRetry, speaker: Speaker) -> Rep
 def _audit(project: Project, command: shapes.PlanAudit | shapes.ForgeAudit, speaker: Speaker) -> Reply:
     """Look at the form first: an auditor is not paid for what anybody can see."""
     del speaker
-    from planforge.documents.plan import structural_findings
-
     plan = plans.row(project, command.plan)
     faults = structural_findings(plans.text(project, plan))
     looping = [fault for fault in faults if fault.severity.value in ("blocking", "medium")]

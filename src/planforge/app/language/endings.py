@@ -9,7 +9,6 @@ import msgspec
 
 from planforge.app import landing, plans, report
 from planforge.app.language import talking
-from planforge.app.language.doing import ways_on
 from planforge.app.language.replies import Reply, refused
 from planforge.errors import PlanforgeError
 from planforge.workflows.flows import FLOWS
@@ -47,7 +46,7 @@ def _told(of: Callable[[Project, str], object]) -> Callable[[Project, Work, Ende
 
 def _next(project: Project, subject: str) -> tuple[Hint, ...]:
     found = project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", subject)
-    return ways_on(project, found[0]) if found else ()
+    return report.about(project, found[0]) if found else ()
 
 
 def _answered(project: Project, work: Work, ended: Ended) -> Reply:

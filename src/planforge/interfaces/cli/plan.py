@@ -257,13 +257,10 @@ def reopen(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
     Example:
       planforge plan reopen 1 --reason "it is wanted after all"
     """
-    from planforge.app import deciders, phases, statuses
+    from planforge.app import deciders, report, statuses
 
     project = here()
     who = deciders.person_or_script(project, actor)
     found = statuses.reopen(project, plan_id, actor=who, reason=reason)
-    lines = [
-        f"{found.plan} is {found.status}",
-        *next_lines(phases.following(project, found)),
-    ]
+    lines = [f"{found.plan} is {found.status}", *next_lines(report.about(project, found))]
     show(found, "\n".join(lines), as_json=as_json)
