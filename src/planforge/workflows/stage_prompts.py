@@ -36,6 +36,11 @@ An empty list means that you found nothing. Change no file.""",
 """How each kind of review is to be written."""
 
 
+LISTED = """\
+If you know every file that has to change, list them under `## Changes`, one item each with its path in
+backticks: whoever implements it may change these files and no others."""
+
+
 def stage(course: Course, of: Stage, *, name: str, iteration: int, texts: Mapping[str, str]) -> Prompt:
     """The task of the agent that plays a stage."""
     request = course.request
@@ -82,10 +87,11 @@ def _asked(course: Course, of: Stage) -> tuple[str, str]:
     if course.writes_code(of):
         what = "Settle what the review found, in" if again else "Do this task in"
         return f"{what} the current directory.", DONE
+    listed = f" {LISTED}" if "plan" in of.writes else ""
     what = f"Revise `{of.leaves}` so that what was found is settled" if again else f"Write `{of.leaves}`"
     closing = (
         f"Answer with the whole text of `{of.leaves}` and nothing else; your answer is the file. "
-        "Change no file."
+        f"Change no file.{listed}"
     )
     return f"{what} for this task, from the code in the current directory.", closing
 
