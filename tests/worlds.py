@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from planforge.documents.phases import Phase, PhaseKind
 from planforge.documents.plan import content_hash
 from planforge.errors import AgentFailed, CannotPerform, LeaseLost
 from planforge.kernel import effects
@@ -19,6 +20,9 @@ from planforge.kernel.effects import AgentAnswer, Effect
 from planforge.kernel.events import ContextSource
 from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.tokens import TokenState
+from planforge.workflows import prompts
+from planforge.workflows.attempt import Change
+from planforge.workflows.context import Prompt
 
 PLAN = """\
 # Plan: Rate limits
@@ -56,6 +60,36 @@ MEDIUM = (
 CLEAN = '```json\n{"maxSeverity": "none", "concerns": []}\n```'
 
 BASE = "base"
+
+
+def change(files: tuple[str, ...], **more: object) -> Change:
+    """The change that a phase of a plan asks for."""
+    phase = Phase(
+        id="phase-1",
+        title="Limit callers",
+        kind=PhaseKind.IMPLEMENT,
+        files=files,
+        depends_on=(),
+        change_spec="- `gateway/limit.py` — a bucket",
+    )
+
+    def asked(attempt: int, problem: str) -> Prompt:
+        return prompts.implement(
+            "plan-007", phase, attempt=attempt, objective="No floods", notes="", problem=problem
+        )
+
+    made = Change(
+        plan="plan-007",
+        run="run-001",
+        step=phase.id,
+        title=phase.title,
+        base=BASE,
+        files=files,
+        prompt=asked,
+        branch="planforge/plan-007",
+        content="content",
+    )
+    return msgspec.structs.replace(made, **more)
 
 
 def versions(text: str) -> list[str]:

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from driven import Driven, driven
-from planforge.documents.phases import Phase, PhaseKind
 from planforge.errors import AgentEmpty, AgentFailed, CannotPerform
 from planforge.kernel.effects import (
     AgentAnswer,
@@ -21,11 +20,11 @@ from planforge.kernel.effects import (
 )
 from planforge.kernel.events import AttemptRejected, AuditRecorded, StepCompleted, StepFailed, TierEscalated
 from planforge.kernel.evidence import Outcome
+from planforge.workflows.attempt import StepResult, implement
 from planforge.workflows.demo import DemoRequest, demo
 from planforge.workflows.forge import ASK_AGAIN, ForgeRequest, ForgeResult, forge
 from planforge.workflows.plan_run import PlanRunRequest, PlanRunResult, plan_run
-from planforge.workflows.step import StepRequest, StepResult, implement
-from worlds import BLOCKING, CLEAN, FILES, PLAN, World, approved, failing_agent, versions
+from worlds import BLOCKING, CLEAN, FILES, PLAN, World, approved, change, failing_agent, versions
 
 CHAT = "I had a look and it seems nice."
 
@@ -57,28 +56,8 @@ def ran(world: World, text: str = PLAN) -> Driven[PlanRunResult]:
 
 
 def stepped(world: World, *, attempts: int = 3, escalate_after: int = 2) -> Driven[StepResult]:
-    phase = Phase(
-        id="phase-1",
-        title="Limit callers",
-        kind=PhaseKind.IMPLEMENT,
-        files=FILES["phase-1"],
-        depends_on=(),
-        change_spec="- `gateway/limit.py` — a bucket",
-    )
-    request = StepRequest(
-        plan="plan-007",
-        run="run-001",
-        content="content",
-        branch="planforge/plan-007",
-        objective="No floods",
-        notes="",
-        phase=phase,
-        base="base",
-        attempts=attempts,
-        handoffs=0,
-        escalate_after=escalate_after,
-    )
-    return driven(implement(request), world)
+    asked = change(FILES["phase-1"], attempts=attempts, escalate_after=escalate_after)
+    return driven(implement(asked), world)
 
 
 def calls(flow: Driven[Any]) -> list[RunAgent]:

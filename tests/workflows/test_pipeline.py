@@ -11,14 +11,29 @@ from hypothesis import strategies as st
 
 from driven import Driven, driven
 from planforge.errors import AgentEmpty, CannotPerform
-from planforge.kernel.effects import Access, Decision, Inspection, Land, PassGate, RunAgent
+from planforge.kernel.effects import (
+    Access,
+    ClaimLease,
+    Commit,
+    Decision,
+    HandOver,
+    Inspection,
+    Land,
+    OpenWorktree,
+    PassGate,
+    RunAgent,
+)
 from planforge.kernel.events import (
+    AttemptRejected,
     FrictionNoted,
+    PatchApplied,
+    PhasesGenerated,
     RecordedFinding,
     StageEnded,
     StageStarted,
     TaskEnded,
     TaskMoved,
+    TierEscalated,
 )
 from planforge.kernel.evidence import Outcome
 from planforge.rules.pipelines import Pipeline, Stage
@@ -53,8 +68,7 @@ def world(**says: Sequence[str | CannotPerform]) -> World:
     }
     made = World(**(told | says))
     for stage in ("implement", "develop", "fix"):
-        for iteration in range(1, 60):
-            made.changed[f"{stage}-{iteration}"] = ("gateway/limit.py",)
+        made.changed[stage] = ("gateway/limit.py",)
     return made
 
 
@@ -578,7 +592,9 @@ def test_a_branch_that_is_elsewhere_is_not_moved() -> None:
     made.moves = ["somewhere"]
     flow = run(made)
     assert ends(flow)[-1] == ("commit", "escalated")
-    assert "is at somewhere" in flow.result.reason
+    assert "moved to somewhere meanwhile; rebased onto that, the change is not what was approved" in (
+        flow.result.reason
+    )
 
 
 def test_the_tree_that_lands_has_passed() -> None:
@@ -727,3 +743,85 @@ def test_every_run_ends_and_what_lands_was_approved(
             assert TASK.after(status, note.event) == note.status
             status = note.status
     assert flow.result.done == (not flow.result.stage)
+
+
+# One way in which code changes
+
+NAMED = f"""{LONG}
+
+## Changes
+
+- `gateway/limit.py` — a bucket for each caller
+- `tests/test_limit.py` — tests of the bucket
+"""
+
+
+def of(flow: Driven[PipelineResult], kind: type) -> list[Any]:
+    return [effect for effect in flow.effects if isinstance(effect, kind)]
+
+
+def test_a_change_leases_the_files_that_the_plan_names_and_no_others() -> None:
+    flow = run(world(planner=[NAMED]))
+    assert flow.result.done
+    changing, landing = of(flow, ClaimLease)
+    assert changing.paths == ("gateway/limit.py", "tests/test_limit.py")
+    assert landing.paths == ("gateway/limit.py",)
+    (prompt,) = [call.prompt for call in of(flow, RunAgent) if call.role == "developer"]
+    assert "Change these files and no others:\n- `gateway/limit.py`\n- `tests/test_limit.py`" in prompt
+
+
+def test_a_change_whose_files_nobody_names_leases_everything() -> None:
+    assert [claim.paths for claim in of(run(world()), ClaimLease)] == [("**",), ("gateway/limit.py",)]
+
+
+def test_a_change_outside_of_its_lease_is_rejected_like_that_of_a_phase() -> None:
+    made = world(planner=[NAMED])
+    made.changed["implement"] = ("gateway/limit.py", "ci.yml")
+    flow = run(made)
+    assert (flow.result.done, flow.result.stage) == (False, "implement")
+    reasons = {note.reason for note in flow.notes if isinstance(note, AttemptRejected)}
+    assert reasons == {"it changed `ci.yml`, which the step does not name"}
+    assert landings(flow) == []
+
+
+def test_an_agent_that_is_full_hands_over_to_one_that_knows_the_plan() -> None:
+    made = world(planner=[NAMED])
+    made.full = 1
+    flow = run(made, handoffs=1)
+    assert flow.result.done
+    (handover,) = of(flow, HandOver)
+    assert (handover.plan, handover.step) == ("task-007", "implement")
+    first, second = [call for call in of(flow, RunAgent) if call.access is Access.WRITE]
+    assert (first.turn, second.turn, first.lease != second.lease) == (1, 2, True)
+    assert "state 1" in second.prompt
+    assert "a bucket for each caller" in second.prompt
+    (steps,) = [note for note in flow.notes if isinstance(note, PhasesGenerated)]
+    assert [step.step for step in steps.steps] == ["implement"]
+
+
+def test_attempts_without_progress_get_a_heavy_model_once() -> None:
+    made = world()
+    made.changed.clear()
+    flow = run(made, attempts=4, escalate_after=2)
+    tiers = [call.tier for call in of(flow, RunAgent) if call.access is Access.WRITE]
+    assert tiers == ["", "", "heavy", ""]
+    (note,) = [note for note in flow.notes if isinstance(note, TierEscalated)]
+    assert (note.plan, note.step, note.attempt) == ("task-007", "implement", 3)
+
+
+def test_an_agent_that_gives_nothing_uses_up_an_attempt() -> None:
+    crashed = AgentEmpty("it said nothing")
+    flow = run(world(developer=[crashed, crashed, LONG]))
+    assert flow.result.done
+    assert [note.reason for note in flow.notes if isinstance(note, AttemptRejected)] == ["it said nothing"]
+
+
+def test_all_that_a_task_changes_is_one_commit_on_where_it_began() -> None:
+    flow = run(world(reviewer=[YES, NO, YES]))
+    assert flow.result.done
+    assert [commit.parent for commit in of(flow, Commit)] == [BASE, BASE]
+    assert [opened.commit for opened in of(flow, OpenWorktree) if opened.name.startswith("implement")] == [
+        BASE,
+        "commit-1",
+    ]
+    assert [note.commit for note in flow.notes if isinstance(note, PatchApplied)] == ["commit-2"]

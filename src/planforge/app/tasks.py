@@ -387,6 +387,8 @@ def _request(
             base=base,
             base_tree=base_tree,
             attempts=project.settings.run.attempts,
+            handoffs=project.settings.run.handoffs,
+            escalate_after=project.settings.run.escalate_after,
         )
 
     return asked

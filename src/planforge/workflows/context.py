@@ -77,8 +77,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     closing: str = ""
     verdict: str = ""
     """How the answer is read, if it is a review: a kind of `rules.verdicts`."""
-    plain: str
-    """The same as one text, as agents were told it before contexts were composed."""
+    lasting: int = 1
+    """How many pieces of its material an agent gets that goes on with the task of another."""
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True):

@@ -60,6 +60,10 @@ class PipelineRequest(msgspec.Struct, frozen=True, kw_only=True):
     base_tree: str
     attempts: int = 3
     """How often a change is tried before a person has to look."""
+    handoffs: int = 0
+    """How often the agent of one attempt may hand over."""
+    escalate_after: int = 0
+    """After how many attempts without progress the next one gets a heavy model, once; 0 is never."""
     status: str = "draft"
     start: str = ""
     """The stage to begin with; empty is the first."""
@@ -112,6 +116,8 @@ class Course:
         self.protected: tuple[str, ...] = ()
         self.former: tuple[str, ...] = ()
         """The files of tests that were there before and that the change did more to than add tests."""
+        self.attempts: dict[str, int] = {}
+        """How many attempts each stage has made in this run."""
         self.problem: Problem | None = None
         self.verdicts = {each.stage: (each.verdict, each.judged) for each in request.standing if each.verdict}
         self.documents = {

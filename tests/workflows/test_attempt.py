@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from driven import Driven, driven
-from planforge.documents.phases import Phase, PhaseKind
 from planforge.errors import SecretFound
 from planforge.kernel.effects import (
     ClaimLease,
@@ -38,39 +37,16 @@ from planforge.kernel.events import (
     VerifyOk,
 )
 from planforge.kernel.evidence import Outcome
-from planforge.workflows.step import LANDING_TRIES, StepRequest, StepResult, implement
-from worlds import BASE, FILES, World, failing_agent
+from planforge.workflows.attempt import LANDING_TRIES, StepResult, implement
+from worlds import BASE, FILES, World, change, failing_agent
 
 
 def step(
-    world: World,
-    *,
-    attempts: int = 3,
-    files: tuple[str, ...] = FILES["phase-1"],
-    handoffs: int = 2,
-    landed: str = "",
+    world: World, *, files: tuple[str, ...] | None = None, handoffs: int = 2, **more: object
 ) -> Driven[StepResult]:
-    request = StepRequest(
-        plan="plan-007",
-        run="run-001",
-        content="content",
-        branch="planforge/plan-007",
-        objective="No floods",
-        notes="",
-        phase=Phase(
-            id="phase-1",
-            title="Limit callers",
-            kind=PhaseKind.IMPLEMENT,
-            files=files,
-            depends_on=(),
-            change_spec="- `gateway/limit.py` — a bucket",
-        ),
-        base="base",
-        attempts=attempts,
-        landed=landed,
-        handoffs=handoffs,
+    return driven(
+        implement(change(FILES["phase-1"] if files is None else files, handoffs=handoffs, **more)), world
     )
-    return driven(implement(request), world)
 
 
 def kinds(flow: Driven[StepResult]) -> list[str]:
