@@ -204,8 +204,6 @@ def _fix(case: Case, visit: Visit) -> None:
 
 
 def _task(case: Case, visit: Visit) -> None:
-    for number, task in enumerate(case.tasks, 1):
+    for task in case.tasks:
         visit.carry_out("pipeline", "run", "module", f"{task.title}\n\n{task.request}")
-        # What came before the last round is in the branch of the task, but not in the line of the target.
-        merge = ["git", "merge", "--quiet", "--no-ff", "--no-edit", f"planforge/task-{number:03d}"]
-        visit.person.give(merge, cwd=visit.place.root)
+        visit.land()
