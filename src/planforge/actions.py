@@ -23,7 +23,7 @@ Verb = Literal[
     "lesson list", "lesson promote", "lesson show", "lesson stale", "lesson supersede", "log",
     "pipeline check", "pipeline list", "pipeline run", "pipeline show", "plan adopt", "plan approve",
     "plan audit", "plan cancel", "plan close", "plan create", "plan decompose", "plan diff",
-    "plan evidence", "plan help", "plan import", "plan land", "plan list", "plan phases", "plan reopen",
+    "plan evidence", "plan import", "plan land", "plan list", "plan phases", "plan reopen",
     "plan retry", "plan run", "plan run-one", "plan run-phase", "plan show", "plan skip", "plan skip-to",
     "plan tasks", "policy list", "policy simulate", "prove", "question answer", "question list",
     "question show", "rebuild", "recover", "replay", "resume", "role list", "role show", "scan", "schema",
