@@ -21,6 +21,7 @@ from planforge.app import phases, plans, runs, tasks
 from planforge.app.overview import overview
 from planforge.app.project import Project
 from planforge.errors import Interrupted, NeedsPerson
+from planforge.interfaces.cli.typed import command
 from planforge.kernel import events
 from planforge.kernel.events import Recorded
 from planforge.rules.states.tables import PLAN, TASK
@@ -196,7 +197,7 @@ def test_every_status_of_a_task_is_walked() -> None:
 def offered_of_task(project: Project) -> list[str]:
     """What screens offer about the one task that there is."""
     found = overview(project)
-    ways = [way.command for way in tasks.view(project, "1").next]
+    ways = [command(way.command) for way in tasks.view(project, "1").next]
     return list(dict.fromkeys([*ways, *found.next, *(each.command for each in found.waiting)]))
 
 
@@ -259,8 +260,8 @@ def _doing(*commands: str) -> Callable[[Rehearsal, Command], None]:
 
     def reach(at: Rehearsal, call: Command) -> None:
         del at
-        for command in commands:
-            call(*shlex.split(command))
+        for line in commands:
+            call(*shlex.split(line))
 
     return reach
 
@@ -369,8 +370,8 @@ def test_what_is_offered_about_a_fix_leads_to_a_status_of_its_table(
         number += 1
 
 
-def typed(call: Command, command: str) -> Said:
+def typed(call: Command, line: str) -> Said:
     """What comes of typing a command, with a reason where one is asked for, by Ada where somebody decides."""
-    words = shlex.split(command.removeprefix("planforge ").replace("what you want", "Count the words too"))
+    words = shlex.split(line.removeprefix("planforge ").replace("what you want", "Count the words too"))
     by_somebody = words[:2] in (["task", "resume"], ["task", "override"], ["task", "abandon"])
     return call(*words, *(("--as", "Ada") if by_somebody else ()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from planforge.actions import Action, written
 from planforge.errors import InvalidInput, PlanforgeError, nearest
 from planforge.rules.commands import Command, Misused, NoCommand, parse, shapes
 from planforge.rules.commands.grammar import WORDS
@@ -54,7 +55,7 @@ def said(text: str, *, data: object = None, then: tuple[str, ...] = (), runs: tu
 
 def refused(error: PlanforgeError, command: Command | None = None) -> Reply:
     """A reply to a command that was not."""
-    hint = f"\n{in_our_words(error.hint)}" if error.hint else ""
+    hint = f"\n{in_our_words(written(error.hint, _as_in_shell))}" if error.hint else ""
     return Reply(
         text=f"{in_our_words(error.message)}{hint}",
         command=command,
@@ -94,6 +95,14 @@ def typed_here(found: Overview) -> Overview:
 
 def _command(command: str) -> str:
     return in_our_words(f"`{command}`").strip("`")
+
+
+def _as_in_shell(action: Action) -> str:
+    """An action as it is typed in a shell, from which `in_our_words` makes what is typed here."""
+    options = [f"--{name.replace('_', '-')} {value}" for name, value in action.options.items()]
+    return " ".join(
+        ["planforge", action.verb, *action.items, *(each.removesuffix(" True") for each in options)]
+    )
 
 
 def in_our_words(text: str) -> str:

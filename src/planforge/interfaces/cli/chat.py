@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.errors import Interrupted, InvalidInput, PlanforgeError
+from planforge.interfaces.cli import typed
 from planforge.interfaces.cli.printing import hush, is_text, visible
 from planforge.interfaces.cli.progress import HEARTBEAT, Screen, UnderWay
 from planforge.interfaces.cli.show import json_option
@@ -256,7 +257,7 @@ class _Chat:
 
         self._code = max(self._code, reply.exit_code)
         if self._as_json:
-            self._print(msgspec.json.encode(reply).decode(), sys.stdout)
+            self._print(msgspec.json.encode(reply, enc_hook=typed.encoded).decode(), sys.stdout)
             return
         self._print("\n".join(visible(line) for line in self._text(reply).split("\n")), sys.stdout)
 

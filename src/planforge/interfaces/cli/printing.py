@@ -55,10 +55,12 @@ def as_document(value: object) -> str:
     """A structure as one indented JSON document."""
     import msgspec
 
+    from planforge.interfaces.cli import typed
+
     try:
-        encoded = msgspec.json.encode(value)
+        encoded = msgspec.json.encode(value, enc_hook=typed.encoded)
     except UnicodeEncodeError:  # a name of a file may be in any encoding; a document is in UTF-8
-        encoded = msgspec.json.encode(_in_unicode(msgspec.to_builtins(value)))
+        encoded = msgspec.json.encode(_in_unicode(msgspec.to_builtins(value, enc_hook=typed.encoded)))
     return msgspec.json.format(encoded, indent=2).decode()
 
 

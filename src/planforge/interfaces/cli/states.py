@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.interfaces.cli import typed
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
 
@@ -54,8 +55,8 @@ def states(name: str | None, svg: Path | None, as_json: bool) -> None:
 
 def _commands(found: Machine) -> str:
     """What a person types, where there are commands for it."""
-    typed = dict.fromkeys((row.event, row.command) for row in found.transitions if row.command)
-    return f"\n\n{table(list(typed))}" if typed else ""
+    rows = dict.fromkeys((row.event, typed.command(row.command)) for row in found.transitions if row.command)
+    return f"\n\n{table(list(rows))}" if rows else ""
 
 
 def _write(path: Path, drawn: str) -> None:

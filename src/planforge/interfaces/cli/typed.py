@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from planforge.actions import Action, Blank, written
+from planforge.actions import Action, Advice, Blank, written
 
 if TYPE_CHECKING:
     from planforge.actions import Hint, Value
@@ -25,6 +25,15 @@ def _word(value: Value) -> str:
     if isinstance(value, Blank):
         return f'"{value}"' if " " in value else value
     return shlex.quote(str(value))
+
+
+def encoded(value: object) -> str:
+    """An action or advice within a document, as it is printed."""
+    if isinstance(value, Action):
+        return command(value)
+    if isinstance(value, Advice):
+        return text(value)
+    raise NotImplementedError(f"no document has a {type(value).__name__}")
 
 
 def text(hint: Hint) -> str:

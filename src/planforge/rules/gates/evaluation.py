@@ -14,6 +14,7 @@ from typing import Protocol
 
 import msgspec
 
+from planforge.actions import Hint
 from planforge.rules.gates.grammar import (
     PLACEHOLDER,
     After,
@@ -68,7 +69,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rena
     ok: bool = False
     reason_code: Reason | None = None
     detail: str = ""
-    remediation: str = ""
+    remediation: Hint = ""
 
 
 def evaluate(gate: Gate, facts: Facts, places: Mapping[str, str]) -> Result:

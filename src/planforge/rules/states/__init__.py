@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.errors import InvalidInput
 
 
@@ -28,8 +29,8 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     person: bool = False
     """Whether a person can make it happen."""
-    command: str = ""
-    """The command by which they do, where there is one."""
+    command: Action | None = None
+    """What they do then, where there is something to do; it is about any one thing of the kind."""
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,22 +93,22 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
         raise self._refusal(f"a {self.name} that is `{state}` cannot become `{target}`", state, "")
 
     def _refusal(self, problem: str, state: str, of: str) -> IllegalTransition:
-        ways = [
-            f"`{command}` → {'/'.join(targets)}" for command, targets in self._commands(state, of).items()
-        ]
+        actions = self._actions(state, of)
+        ways = [f"{{}} → {'/'.join(targets)}" for targets in actions.values()]
         ways = ways or [f"`{row.event}` → {row.target}" for row in self.leaving(state)]
         if state not in self.final:
-            return IllegalTransition(problem, f"possible are {', '.join(ways)}")
+            return IllegalTransition(problem, Advice(f"possible are {', '.join(ways)}", *actions))
         back = f", unless a person takes it back: {', '.join(ways)}" if ways else ""
-        return IllegalTransition(problem, f"`{state}` is final{back}")
+        return IllegalTransition(problem, Advice(f"`{state}` is final{back}", *actions))
 
-    def _commands(self, state: str, of: str) -> dict[str, list[str]]:
-        """What a person types to leave a status, and where that leads; nobody is told to end a run."""
-        found: dict[str, list[str]] = {}
+    def _actions(self, state: str, of: str) -> dict[Action, list[str]]:
+        """What a person does with it to leave a status, and where that leads; nobody is told to end a run."""
+        found: dict[Action, list[str]] = {}
         for row in self.leaving(state):
-            if row.command and not row.command.endswith(" RUN"):
-                command = row.command.replace(self.name.upper(), of or self.name.upper())
-                found.setdefault(command, []).append(row.target)
+            if row.command and row.command.items == (self.name.upper(),):
+                items = (of,) if of else row.command.items
+                action = Action(row.command.verb, *items, **row.command.options)
+                found.setdefault(action, []).append(row.target)
         return found
 
 

@@ -9,22 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planforge.actions import TEXT, Action, Blank
 from planforge.errors import InvalidInput
 from planforge.rules.states import Machine, Transition
 
-Row = tuple[str, str, str] | tuple[str, str, str, str]
+Row = tuple[str, str, str] | tuple[str, str, str, Action]
 
 
 def _rows(*rows: Row) -> Iterator[Transition]:
     """Rows as `from`, `event`, `to`; an event with a `*` is one that a person makes happen, by a command."""
-    for sources, event, target, *command in rows:
+    for row in rows:
+        sources, event, target = row[:3]
         for source in sources.split():
             yield Transition(
                 source=source,
                 event=event.removesuffix("*"),
                 target=target,
                 person=event.endswith("*"),
-                command="".join(command),
+                command=row[3] if len(row) == 4 else None,
             )
 
 
@@ -38,11 +40,13 @@ def _machine(name: str, about: str, initial: str, final: str, *rows: Row) -> Mac
     )
 
 
-APPROVE, RUN = "planforge plan approve PLAN", "planforge plan run PLAN"
-CANCEL, CLOSE = "planforge plan cancel PLAN --reason TEXT", "planforge plan close PLAN"
-OVERRIDE = "planforge plan close PLAN --override --reason TEXT"
-REOPEN = "planforge plan reopen PLAN --reason TEXT"
-END_RUN = "planforge cancel RUN"
+_PLAN, _TASK = Blank("PLAN"), Blank("TASK")
+
+APPROVE, RUN = Action("plan approve", _PLAN), Action("plan run", _PLAN)
+CANCEL, CLOSE = Action("plan cancel", _PLAN, reason=TEXT), Action("plan close", _PLAN)
+OVERRIDE = Action("plan close", _PLAN, override=True, reason=TEXT)
+REOPEN = Action("plan reopen", _PLAN, reason=TEXT)
+END_RUN = Action("cancel", Blank("RUN"))
 
 PLAN = _machine(
     "plan",
@@ -89,9 +93,10 @@ PHASE = _machine(
     ("done", "reopen*", "pending"),
 )
 
-LAND, RESUME = "planforge land TASK", "planforge task resume TASK"
-ABANDON = "planforge task abandon TASK --reason TEXT"
-PASS = "planforge task override TASK --stage STAGE --reason TEXT"
+GATE = Action("gate approve", Blank("GATE"))
+LAND, RESUME = Action("land", _TASK), Action("task resume", _TASK)
+ABANDON = Action("task abandon", _TASK, reason=TEXT)
+PASS = Action("task override", _TASK, stage=Blank("STAGE"), reason=TEXT)
 
 _STUCK = "draft planned plan-approved implementing implemented review-approved approved"
 _REVISED = "plan-revision-required code-revision-required"
@@ -113,11 +118,11 @@ TASK = _machine(
     # what must not be missing is what the pipeline requires, and that is proved of it and held at landing.
     ("draft planned", "implement without approved plan", "implementing"),
     ("implemented review-approved", "commit without approver", "committed"),
-    ("implemented", "approve*", "approved"),
+    ("implemented", "approve*", "approved", GATE),
     ("implementing", "implemented", "implemented"),
     ("implementing implemented review-approved approved", "code needs revision", "code-revision-required"),
     ("implemented", "review approved", "review-approved"),
-    ("review-approved", "approve*", "approved"),
+    ("review-approved", "approve*", "approved", GATE),
     ("approved", "commit", "committed"),
     ("committed", "land*", "landed", LAND),
     # The code is done again on top of what it does not go together with.
