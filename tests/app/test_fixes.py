@@ -185,7 +185,7 @@ def test_a_fix_that_conflicts_at_landing_is_done_again_where_it_did(tmp_path: Pa
     run = landing.begin(project)
     assert run is not None
     assert drive(project, run).exit_code == 1
-    assert landing.report(project, run).next == ["planforge fix --again fix-001"]
+    assert landing.report(project, run).next == [Action("fix", again="fix-001")]
     assert overview.overview(project).next[0] == Action("fix", again="fix-001")
     assert drive(project, fixes.again(project, "fix-001", actor=ADA)).exit_code == 0
     again = landing.begin(project)

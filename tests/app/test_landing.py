@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from landings import FILES, Field, Table, with_line
+from planforge.actions import Action
 from planforge.app import landing, plans
 from planforge.errors import InvalidInput, Locked, NotFound
 from planforge.interfaces.cli.typed import text
@@ -99,9 +100,9 @@ def test_a_conflict_opens_the_step_again_with_both_sides_and_the_others_land(fie
     assert plans.row(field.project, three).status == "DONE"
     report = landing.report(field.project, f"run-{field.runs:03d}")
     assert report.next == [
-        f"planforge plan approve {two}",
-        f"planforge plan run {two}",
-        "planforge land --update-checkout",
+        Action("plan approve", two),
+        Action("plan run", two),
+        Action("land", update_checkout=True),
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from calls import caller
+from planforge.actions import Action
 from planforge.app import facts, pipelines, proof_checks, proofs, replays, runs, tasks
 from planforge.app.overview import overview
 from planforge.app.project import Project
@@ -107,7 +108,7 @@ def test_a_plan_that_is_edited_after_its_approval_lands_nothing(
     checked = facts.check(project, "commit", "1")
     assert (checked.exit_code, checked.result.detail) == (1, "what `approve` judged has changed since")
     way = tasks.view(project, "1").next[0]
-    assert way.command == "planforge task resume task-001 --at review-plan"
+    assert way.command == Action("task resume", "task-001", at="review-plan")
     assert way.does == "has the stage look at what has changed since it approved"
     shop((*STORY[:2], scene("Stage: implement", say=DONE, lines=f"{GOOD}\n\n# a command\n"), *STORY[5:]))
     again = tasks.resume(project, "1", at="", rounds=0, actor="Ada")
@@ -125,14 +126,14 @@ def test_a_task_that_is_stuck_goes_on_where_a_person_says(shop: Shop) -> None:
     assert ended.exit_code == NeedsPerson.exit_code
     found = tasks.view(project, "task-001")
     assert (found.task.status, found.task.stage) == ("escalated", "review-code")
-    assert "planforge task resume task-001 --at review-code" in [way.command for way in found.next]
+    assert Action("task resume", "task-001", at="review-code") in [way.command for way in found.next]
     with pytest.raises(RefusedByGate, match="nobody overrides what our own checks say"):
         tasks.override(project, "1", stage="validate", actor="Ada", reason="trust me")
     assert tasks.override(project, "1", stage="review-code", actor="Ada", reason="it is right").status == (
         "review-approved"
     )
     ways = [way.command for way in tasks.view(project, "1").next]
-    assert ways[0] == "planforge task resume task-001 --at validate"
+    assert ways[0] == Action("task resume", "task-001", at="validate")
     run = tasks.resume(project, "1", at="", rounds=0, actor="Ada")
     with pytest.raises(NeedsPerson):
         go(project, run)
@@ -150,7 +151,7 @@ def test_letting_a_plan_pass_says_nothing_of_code_that_was_never_written(shop: S
     assert tasks.override(project, "1", stage="review-plan", actor="Ada", reason="it is right").status == (
         "plan-approved"
     )
-    assert tasks.view(project, "1").next[0].command == "planforge task resume task-001 --at plan"
+    assert tasks.view(project, "1").next[0].command == Action("task resume", "task-001", at="plan")
 
 
 @pytest.mark.dear
@@ -185,7 +186,7 @@ def test_a_plan_that_comes_back_as_it_was_is_a_persons_to_edit(shop: Shop) -> No
     assert ended.reason == "the planner changed nothing: edit `PLAN.md` yourself"
     assert [each.stage for each in events(project, StageEnded)] == ["plan", "review-plan", "plan"]
     (way,) = [each for each in tasks.view(project, "1").next if "with your edits" in each.does]
-    assert way.command == "planforge task resume task-001 --at review-plan"
+    assert way.command == Action("task resume", "task-001", at="review-plan")
     plan = project.root / tasks.row(project, "1").path / "PLAN.md"
     plan.write_text(f"{PLAN} An empty text has none.\n")
     shop((scene("Stage: review-plan", "An empty text has none", say=YES), *STORY[2:]))
@@ -245,7 +246,7 @@ def test_a_task_that_conflicts_at_landing_is_done_again_on_what_has_landed(
     found = tasks.row(project, "1")
     assert found.status == "code-revision-required"
     assert "it conflicts with `planforge/landed/main` in `lines.py`" in call("task", "show", "1").out
-    assert tasks.view(project, "1").next[0].command == "planforge task resume task-001 --at implement"
+    assert tasks.view(project, "1").next[0].command == Action("task resume", "task-001", at="implement")
     assert call("status", "--json").document["next"] == ["planforge task show task-001"]
     assert call("task", "resume", "1", "--as", "Ada").code == 0
     prompt = _prompts(project, runs.rows(project)[-1].run)[0]
@@ -327,7 +328,7 @@ def test_a_cancelled_task_is_blocked_and_can_go_on_or_be_given_up(shop: Shop) ->
         tasks.abandon(project, "1", actor="Ada", reason="no")
     cancellation.cancel(project, run, reason="another day", actor="Ada")
     assert tasks.row(project, "1").status == "blocked"
-    assert any("task resume" in way.command for way in tasks.view(project, "1").next)
+    assert any(way.command.verb == "task resume" for way in tasks.view(project, "1").next)
     assert tasks.abandon(project, "1", actor="Ada", reason="never").status == "abandoned"
     with pytest.raises(RefusedByGate, match="is abandoned"):
         tasks.resume(project, "1", at="plan", rounds=0, actor="Ada")

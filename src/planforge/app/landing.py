@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import Action, Advice, Blank
 from planforge.app import plans, queue, runs, tasks
 from planforge.documents.plan import is_fix
 from planforge.errors import InvalidInput, NoRepository, NotFound, PlanforgeError, RefusedByGate
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from planforge.app.project import Project
 
+BRANCH = Blank("BRANCH")
 LAND, UPDATE = "land", "update_checkout"
 HEADS = "refs/heads/"
 UNDONE = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING")
@@ -90,7 +92,7 @@ class LandReport(msgspec.Struct, kw_only=True):
     foreseen: tuple[ForeseenConflict, ...] = ()
     updated: str = ""
     """The checkout that was brought up to date."""
-    next: list[str] = []
+    next: list[Action] = []
 
 
 # Which branch
@@ -104,11 +106,12 @@ def branch_named(project: Project, onto: str | None) -> str:
     if not name:
         raise InvalidInput(
             f"`{project.root}` is on no branch (HEAD is detached)",
-            "say which: `planforge land --onto BRANCH`",
+            Advice("say which: {}", Action("land", onto=BRANCH)),
         )
     if name.startswith(landing.PREFIX):
         raise InvalidInput(
-            f"`{name}` is a branch of Planforge's", "name one of yours: `planforge land --onto BRANCH`"
+            f"`{name}` is a branch of Planforge's",
+            Advice("name one of yours: {}", Action("land", onto=BRANCH)),
         )
     query = ("show-ref", "--verify", "--quiet", "--", f"{HEADS}{name}")
     if project.git.run(*query, accept=(0, 1, 128)).returncode:
@@ -164,7 +167,7 @@ def _named(project: Project, name: str) -> str:
     if not found.branch:
         raise RefusedByGate(
             f"`{found.task}` is {found.status}: there is nothing to land",
-            f"see `planforge task show {found.task}`",
+            Advice("see {}", Action("task show", found.task)),
         )
     return found.task
 
@@ -189,7 +192,7 @@ def begin(project: Project, names: Collection[str] = (), onto: str | None = None
     with held(_lock(project, branch), f"landing on `{branch}`"):
         if unfinished := _unfinished(project, LAND, branch):
             said = f"`{unfinished}` has not finished landing on `{branch}`"
-            raise RefusedByGate(said, f"run `planforge resume {unfinished}`")
+            raise RefusedByGate(said, Advice("run {}", Action("resume", unfinished)))
         wanted = _wanted(project, names)
         target, _ = landing.find_target(project.git, branch, queue.made(project))
         found = queue.queue(project, branch, target.tip, wanted)
@@ -341,17 +344,16 @@ def _take_left(told: LandReport, event: events.Event) -> None:
             told.landed = []  # what comes back is recorded again
 
 
-def _next(project: Project, told: LandReport) -> Iterator[str]:
+def _next(project: Project, told: LandReport) -> Iterator[Action]:
     for item in told.left:
         if tasks.is_named(item.plan):
-            verb = "resume" if item.why != "held" else "show"
-            yield f"planforge task {verb} {item.plan}"
+            yield Action("task show" if item.why == "held" else "task resume", item.plan)
         elif item.why != "held" and is_fix(item.plan):
-            yield f"planforge fix --again {item.plan}"
+            yield Action("fix", again=item.plan)
         elif item.why != "held":
-            yield f"planforge plan approve {item.plan}"
-            yield f"planforge plan run {item.plan}"
+            yield Action("plan approve", item.plan)
+            yield Action("plan run", item.plan)
         elif not is_fix(item.plan) and plans.row(project, item.plan).status in UNDONE:
-            yield f"planforge plan phases {item.plan}"
+            yield Action("plan phases", item.plan)
     if told.landed and told.landing != told.branch:
-        yield "planforge land --update-checkout"
+        yield Action("land", update_checkout=True)

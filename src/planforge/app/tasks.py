@@ -9,11 +9,13 @@ pass in their own name, or abandon it. A committed one lands through the queue, 
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import TEXT, Action, Advice
 from planforge.errors import Conflict, InvalidInput, NotFound, PlanEdited, RefusedByGate
 from planforge.kernel.ledger import Write
 from planforge.kernel.objects import address, write_atomically
@@ -88,7 +90,7 @@ def is_named(name: str) -> bool:
 class Way(msgspec.Struct, frozen=True, kw_only=True):
     """One way on: a command, what it does, and what it costs."""
 
-    command: str
+    command: Action
     does: str
     cost: str = ""
 
@@ -114,7 +116,7 @@ def row(project: Project, name: str) -> TaskRow:
     if number:
         for found in project.ledger.select(TaskRow, "tasks WHERE task = ?", f"task-{int(number[1]):03}"):
             return found
-    raise NotFound(f"there is no task `{name}`", "see `planforge task list`")
+    raise NotFound(f"there is no task `{name}`", Advice("see {}", Action("task list")))
 
 
 def stages(project: Project, task: str) -> tuple[StageRow, ...]:
@@ -132,34 +134,34 @@ def _ways_on(project: Project, found: TaskRow) -> Iterator[Way]:
     if found.status in FINAL:
         return
     if busy := _unfinished(project, found.task):
-        yield Way(command=f"planforge resume {busy}", does="goes on with the run that is not finished")
+        yield Way(command=Action("resume", busy), does="goes on with the run that is not finished")
         return
     if found.status == COMMITTED:
         does = "merges it into your branch, once the merged tree has passed"
-        yield Way(command=f"planforge land {found.task}", does=does, cost="no tokens")
+        yield Way(command=Action("land", found.task), does=does, cost="no tokens")
     else:
         yield from _stages_to_resume(project, found)
-    abandoned = f"planforge task abandon {found.task} --reason TEXT"
+    abandoned = Action("task abandon", found.task, reason=TEXT)
     yield Way(command=abandoned, does="gives it up; all there is of it is kept", cost="no tokens")
 
 
 def _stages_to_resume(project: Project, found: TaskRow) -> Iterator[Way]:
     course = _course(project, found)
     stage = next_stage(found, course)
-    again = f"planforge task resume {found.task}"
+    again = partial(Action, "task resume", found.task)
     does = "tries the stage again" if stage == found.stage else "goes on with this stage"
     if course.verdict(stage) == VOID:
         does = "has the stage look at what has changed since it approved"
-    yield Way(command=f"{again} --at {stage}", does=does, cost=_round_cost(project, found, stage))
+    yield Way(command=again(at=stage), does=does, cost=_round_cost(project, found, stage))
     if (after := _stage_after_text(project, found)) and after[1] != stage:
         does = f"goes on with `{found.path}/{after[0]}` as it is, with your edits"
-        yield Way(command=f"{again} --at {after[1]}", does=does, cost="tokens: of the stages from there on")
+        yield Way(command=again(at=after[1]), does=does, cost="tokens: of the stages from there on")
     if found.stuck and stage == found.stage and _is_judged(project, found):
         more = f"gives the stage {MORE} rounds more"
         cost = _round_cost(project, found, stage)
-        yield Way(command=f"{again} --at {stage} --rounds {MORE}", does=more, cost=cost)
+        yield Way(command=again(at=stage, rounds=MORE), does=more, cost=cost)
         if not course.nothing_to_judge(stage):
-            pass_ = f"planforge task override {found.task} --stage {stage} --reason TEXT"
+            pass_ = Action("task override", found.task, stage=stage, reason=TEXT)
             does = "lets the stage pass in your name, for what is there now"
             yield Way(command=pass_, does=does, cost="no tokens; nobody else has found it right")
 
@@ -436,7 +438,7 @@ def override(project: Project, name: str, *, stage: str, actor: str, reason: str
     if of.verdict in ("", "evidence"):
         what = "what our own checks say" if of.verdict else "a stage that gives no verdict"
         raise RefusedByGate(
-            f"nobody overrides {what}: `{stage}`", f"go on with `planforge task resume {found.task}`"
+            f"nobody overrides {what}: `{stage}`", Advice("go on with {}", Action("task resume", found.task))
         )
     if not reason.strip():
         raise InvalidInput("a stage is overridden only for a reason", 'say why: `--reason "..."`')
@@ -445,7 +447,7 @@ def override(project: Project, name: str, *, stage: str, actor: str, reason: str
     if nothing := course.nothing_to_judge(stage):
         raise RefusedByGate(
             f"`{stage}` judges {nothing}, which is not there yet",
-            f"run `planforge task resume {found.task}` first",
+            Advice("run {} first", Action("task resume", found.task)),
         )
     came = next((each for each in stages(project, found.task) if each.stage == stage), None)
     passed = StageEnded(
@@ -509,7 +511,7 @@ def _move(project: Project, task: str, event: str, *also: Event, actor: str, rea
 def _require_resumable(project: Project, found: TaskRow, actor: str) -> None:
     _require_possible(project, found, actor)
     if found.status == COMMITTED:
-        raise RefusedByGate(f"`{found.task}` is committed", f"run `planforge land {found.task}`")
+        raise RefusedByGate(f"`{found.task}` is committed", Advice("run {}", Action("land", found.task)))
 
 
 def _require_possible(project: Project, found: TaskRow, actor: str) -> None:
@@ -518,10 +520,12 @@ def _require_possible(project: Project, found: TaskRow, actor: str) -> None:
     deciders.require_other_author(project, found.task, actor)
     if busy := _unfinished(project, found.task):
         raise RefusedByGate(
-            f"`{found.task}` has an unfinished run, `{busy}`", f"run `planforge resume {busy}`"
+            f"`{found.task}` has an unfinished run, `{busy}`", Advice("run {}", Action("resume", busy))
         )
     if found.status in FINAL:
-        raise RefusedByGate(f"`{found.task}` is {found.status}", "open a new task: `planforge pipeline run`")
+        raise RefusedByGate(
+            f"`{found.task}` is {found.status}", Advice("open a new task: {}", Action("pipeline run"))
+        )
 
 
 # Documents

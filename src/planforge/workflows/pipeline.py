@@ -124,7 +124,7 @@ async def _came(course: Course, stage: Stage, iteration: int) -> Came:
             await _move(course, "implementing")
         came = await stages.play(course, stage, iteration)
     except IllegalTransition as error:
-        return Came(reason=f"{error.message}: {error.hint}", stuck=True, refused=True)
+        return Came(reason=error.message, stuck=True, refused=True)
     except PerformerFailed as error:
         if error.error not in UNUSABLE:
             return Came(reason=error.message, stuck=True)
@@ -138,7 +138,7 @@ async def _came(course: Course, stage: Stage, iteration: int) -> Came:
 
 def _closed(result: Result, came: Came | None = None) -> Came:
     code = result.reason_code.value if result.reason_code else Reason.TOOL_ERROR.value
-    hint = f"; {result.remediation}" if result.remediation else ""
+    hint = f"; {result.remediation}" if isinstance(result.remediation, str) and result.remediation else ""
     return Came(
         reason=f"{code}: {result.detail}{hint}",
         stuck=True,

@@ -68,6 +68,7 @@ def problem(call: ast.Call) -> str:
 
 def _problem(found: click.Command, call: ast.Call) -> str:
     options = {name for each in found.params for name in each.opts if isinstance(each, click.Option)}
+    options |= {"--help"}
     given = {f"--{each.arg.rstrip('_').replace('_', '-')}" for each in call.keywords if each.arg}
     if given - options:
         return f"there is no option {given - options}"

@@ -261,8 +261,8 @@ def _doing(*commands: str) -> Callable[[Rehearsal, Command], None]:
 
     def reach(at: Rehearsal, call: Command) -> None:
         del at
-        for command in commands:
-            call(*shlex.split(command))
+        for words in map(shlex.split, commands):
+            call(*words)
 
     return reach
 
@@ -371,8 +371,8 @@ def test_what_is_offered_about_a_fix_leads_to_a_status_of_its_table(
         number += 1
 
 
-def typed(call: Command, command: str) -> Said:
+def typed(call: Command, line: str) -> Said:
     """What comes of typing a command, with a reason where one is asked for, by Ada where somebody decides."""
-    words = shlex.split(command.removeprefix("planforge ").replace("what you want", "Count the words too"))
+    words = shlex.split(line.removeprefix("planforge ").replace("what you want", "Count the words too"))
     by_somebody = words[:2] in (["task", "resume"], ["task", "override"], ["task", "abandon"])
     return call(*words, *(("--as", "Ada") if by_somebody else ()))

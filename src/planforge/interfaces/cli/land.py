@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.errors import InvalidInput
+from planforge.interfaces.cli import typed
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
@@ -124,7 +125,7 @@ def told(report: LandReport) -> str:
     if not lines:
         lines.append(f"{'✓' if report.status == 'done' else '✗'} {report.reason}")
     lines += [f"! {item.one} conflicts with {item.other} in {_paths(item.paths)}" for item in report.foreseen]
-    lines += [f"next: {command}" for command in report.next]
+    lines += [f"next: {typed.command(action)}" for action in report.next]
     return "\n".join(lines)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.interfaces.cli import typed
 from planforge.interfaces.cli.printing import table, visible
 from planforge.interfaces.cli.progress import SIGNALS
 from planforge.interfaces.cli.show import json_option, show, talk
@@ -191,6 +192,6 @@ def _view(view: TaskView) -> str:
     if came:
         lines += ["", table(came).rstrip()]
     if view.next:
-        ways = [(way.command, way.does, way.cost) for way in view.next]
+        ways = [(typed.command(way.command), way.does, way.cost) for way in view.next]
         lines += ["", "Next", table(ways, "  ").rstrip()]
     return "\n".join(lines)

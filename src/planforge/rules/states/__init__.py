@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from planforge.actions import Action, Advice, Blank
+from planforge.actions import Action, Advice
 from planforge.errors import InvalidInput
 
 
@@ -102,11 +102,11 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
         return IllegalTransition(problem, Advice(f"`{state}` is final{back}", *(found or events)))
 
     def _actions(self, state: str, of: str) -> dict[Action, list[str]]:
-        """How a person leaves a status, and where that leads; nobody is told to end a run."""
+        """What a person does with it to leave a status, and where that leads; not how to end a run."""
         found: dict[Action, list[str]] = {}
         for row in self.leaving(state):
-            if row.action and row.action.verb != "cancel":
-                items = [of if of and isinstance(item, Blank) else item for item in row.action.items]
+            if row.action and row.action.items == (self.name.upper(),):
+                items = (of,) if of else row.action.items
                 action = Action(row.action.verb, *items, **row.action.options)
                 found.setdefault(action, []).append(row.target)
         return found

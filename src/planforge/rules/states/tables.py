@@ -39,7 +39,7 @@ def _machine(name: str, about: str, initial: str, final: str, *rows: Row) -> Mac
     )
 
 
-_PLAN = Blank("PLAN")
+_PLAN, _TASK = Blank("PLAN"), Blank("TASK")
 APPROVE, RUN = Action("plan approve", _PLAN), Action("plan run", _PLAN)
 CANCEL, CLOSE = Action("plan cancel", _PLAN, reason=TEXT), Action("plan close", _PLAN)
 OVERRIDE = Action("plan close", _PLAN, override=True, reason=TEXT)
@@ -91,7 +91,7 @@ PHASE = _machine(
     ("done", "reopen*", "pending"),
 )
 
-_TASK = Blank("TASK")
+GATE = Action("gate approve", Blank("GATE"))
 LAND, RESUME = Action("land", _TASK), Action("task resume", _TASK)
 ABANDON = Action("task abandon", _TASK, reason=TEXT)
 PASS = Action("task override", _TASK, stage=Blank("STAGE"), reason=TEXT)
@@ -116,11 +116,11 @@ TASK = _machine(
     # what must not be missing is what the pipeline requires, and that is proved of it and held at landing.
     ("draft planned", "implement without approved plan", "implementing"),
     ("implemented review-approved", "commit without approver", "committed"),
-    ("implemented", "approve*", "approved"),
+    ("implemented", "approve*", "approved", GATE),
     ("implementing", "implemented", "implemented"),
     ("implementing implemented review-approved approved", "code needs revision", "code-revision-required"),
     ("implemented", "review approved", "review-approved"),
-    ("review-approved", "approve*", "approved"),
+    ("review-approved", "approve*", "approved", GATE),
     ("approved", "commit", "committed"),
     ("committed", "land*", "landed", LAND),
     # The code is done again on top of what it does not go together with.
