@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from planforge.actions import Action
 from planforge.app import questions, runs
 from planforge.app.compose import Worker
 from planforge.app.deciders import Current
@@ -355,8 +356,7 @@ def test_the_overview_has_what_waits_and_what_to_type(project: Project) -> None:
     park(project)
     found = overview(project)
     assert [row.name for row in found.questions] == ["question-001", "question-002"]
-    shown = [line(each) for each in found.next if "question" in line(each)]
-    assert shown == ["planforge question show question-001", "planforge question show question-002"]
+    assert found.next[:2] == tuple(Action("question show", row.name) for row in found.questions)
 
 
 @pytest.mark.parametrize("name", ["question-001", "question-1", "1", "001", " 1 "])
