@@ -99,7 +99,7 @@ def _require_one(
 
 
 def _require_branch(project: Project, onto: str | None) -> None:
-    """Refuse before an agent is asked what would be refused after."""
+    """Check the options before an agent is asked."""
     from planforge.app import landing
 
     landing.branch_named(project, onto)
