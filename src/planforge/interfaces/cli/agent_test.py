@@ -1,4 +1,4 @@
-"""`planforge agent test`: what an agent really does, as a table."""
+"""`planforge agent test`: checks of what an agent really does, as a table."""
 
 from __future__ import annotations
 

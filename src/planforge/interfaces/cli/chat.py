@@ -86,7 +86,7 @@ class _Chat:
         self._screen.attended = False  # the person is typing something else
 
     def held(self) -> int:
-        """Take one line after the other; the exit code is that of the worst reply of a pipe."""
+        """Read line after line; for a pipe, returns the highest exit code of all replies."""
         before = {each: signal.signal(each, self._signal) for each in (signal.SIGINT, signal.SIGTERM)}
         over = threading.Event()
         heart = threading.Thread(target=self._beat, args=(over,), daemon=True)
@@ -115,7 +115,7 @@ class _Chat:
 
     @contextmanager
     def _breakable(self) -> Iterator[None]:
-        """Wait for something, unless somebody has asked for an end meanwhile."""
+        """Wait for something, or until a signal arrives."""
         self._waiting = True
         try:
             if self._signalled:
@@ -179,7 +179,7 @@ class _Chat:
                 self._answer(language.perform(self._project, found, self._speaker))
 
     def _ask(self, text: str) -> None:
-        """Put it to an agent, and wait for the answer."""
+        """Send a line to an agent, and wait for the answer."""
         from planforge.app import language
         from planforge.app.language import endings, talking
         from planforge.app.runs import background, cancellation, driver
@@ -299,7 +299,7 @@ class _Chat:
         self._talk(f"{mark} {place:<9} {text}" if place else f"{mark} {text}")
 
     def _happened(self, recorded: Recorded) -> None:
-        """Show what runs do; what a command does, its reply says."""
+        """Show the events of runs; the reply of a command shows the rest."""
         if threading.current_thread() is not threading.main_thread():
             self._screen(recorded)
 

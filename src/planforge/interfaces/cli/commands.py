@@ -1,5 +1,5 @@
 """
-The commands, by click, each loaded when it is called.
+The click commands, each loaded when it is called.
 
 Data goes to standard output, talk to standard error.
 """
@@ -142,7 +142,7 @@ def call(words: list[str]) -> int:
 
 
 def _misused(error: click.ClickException) -> InvalidInput:
-    """What click says of a command line, as we say it."""
+    """An error of click as an error of ours."""
     message = " ".join(error.format_message().split()).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     if isinstance(error, click.exceptions.NoSuchCommand) and context:

@@ -1,4 +1,4 @@
-"""The command about what agents were told: `context`."""
+"""`planforge context`: the prompts of agents, part by part."""
 
 from __future__ import annotations
 

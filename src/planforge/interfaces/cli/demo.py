@@ -1,4 +1,4 @@
-"""`planforge demo`: the whole story, in a new directory."""
+"""`planforge demo`: a whole run in a new directory."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def mark(step: StepView) -> str:
 
 
 def state(step: StepView) -> str:
-    """The step's status in a word; pending is either of two things."""
+    """The step's status in a word; a pending step is ready or waits."""
     return step.status if step.status != "pending" else "waits" if step.waiting else "ready"
 
 
@@ -129,7 +129,7 @@ def _quoted(text: str) -> str:
 
 
 def blockers(found: queries.Blockers) -> str:
-    """Each thing that a step waits for, and what would help."""
+    """Each cause for which a step waits, and the command that helps."""
     step = found.step
     if not found.blockers:
         return f"{step.node} is ready: nothing holds it back"
@@ -169,7 +169,7 @@ def _shown(value: int | None) -> str:
 
 @singledispatch
 def answer(found: QueryResult) -> str:
-    """An answer for people; what has no shape of its own is shown as data."""
+    """An answer for people; an answer without its own format is shown as JSON."""
     from planforge.interfaces.cli.printing import as_document
 
     return as_document(found)

@@ -1,4 +1,4 @@
-"""`planforge evidence`: what the project's own checks say of a tree, measured in a fresh checkout."""
+"""`planforge evidence`: run the project's own checks on a tree, in a fresh checkout."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def evidence(ctx: click.Context, tree: str, commit: str, no_reuse: bool, detect:
 
 
 def _tell(name: str, part: Part | None) -> None:
-    """Say on standard error what is under way."""
+    """Show progress on standard error."""
     if part is None:
         talk(f"{name} …")
     else:

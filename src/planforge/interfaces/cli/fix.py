@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planforge.app.landing import LandReport
     from planforge.app.project import Project
 
-ONLY = "The only file or glob that may be changed; can be repeated."
+ONLY = "A file or glob that may be changed, and nothing else; can be repeated."
 ANYWAY = "Start even if the request does not sound small; this is recorded."
 ACCEPT = "Accept the change of FIX, which passed but is not small, exactly as it is."
 AGAIN = "Do FIX again from the current checkout; replaces the earlier result."
@@ -99,7 +99,7 @@ def _require_one(
 
 
 def _require_branch(project: Project, onto: str | None) -> None:
-    """Refuse before an agent is asked what would be refused after."""
+    """Check the options before an agent is asked."""
     from planforge.app import landing
 
     landing.branch_named(project, onto)

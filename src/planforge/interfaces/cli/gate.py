@@ -1,4 +1,4 @@
-"""`planforge gate`: changes that need a person, and what the person decides."""
+"""`planforge gate`: approve or reject changes that need a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`planforge land`: finished plans and tasks onto your branch, and from there into your checkout."""
+"""`planforge land`: merge finished plans, fixes and tasks into your branch, and update your checkout."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def preview(project: Project, plans: tuple[str, ...], onto: str | None, as_json:
 
 
 def begun(project: Project, plans: tuple[str, ...], onto: str | None, as_json: bool) -> int:
-    """Land these plans, or all that may land, and show how that went; the exit code."""
+    """Land these plans, or all that may land, and show the result; returns the exit code."""
     from planforge.app import landing
 
     run = landing.begin(project, plans, onto)
@@ -105,7 +105,7 @@ def _drive(project: Project, run: str | None, nothing: str, as_json: bool) -> in
 
 
 def drive(project: Project, run: str) -> int:
-    """Drive a landing in the foreground and show how it goes; its exit code."""
+    """Drive a landing in the foreground and show progress; returns its exit code."""
     from planforge.app.runs import driver
     from planforge.interfaces.cli.progress import shown
 

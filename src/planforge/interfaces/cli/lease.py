@@ -1,4 +1,4 @@
-"""`planforge lease`: who holds which files, and taking a lease away."""
+"""`planforge lease`: list and release leases."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def rebuild(ctx: click.Context, check: bool, as_json: bool) -> None:
 
 
 class _Progress:
-    """Says now and then how far it is; what is soon done is not talked about."""
+    """Shows progress now and then; short work shows none."""
 
     def __init__(self) -> None:
         self._said = time.monotonic()

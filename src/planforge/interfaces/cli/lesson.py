@@ -1,4 +1,4 @@
-"""`planforge lesson`: what the project has learned, and what is to become of what its plans teach."""
+"""`planforge lesson`: the project's lessons, and decisions about new ones."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def run() -> None:
 
 
 def _open_streams() -> None:
-    """Have standard streams that can be used: a closed one is empty, and any text can be printed."""
+    """Make the standard streams usable: a closed one is empty, and any text can be printed."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
         # No file that is opened later may get the number of a standard stream: others would write into it.
         while (number := os.open(os.devnull, os.O_RDWR)) < 3:
@@ -94,7 +94,7 @@ def _open_streams() -> None:
 
 
 def _require_text(words: list[str]) -> None:
-    """Refuse an argument that is not UTF-8: nothing on record, no file and no agent could be given it."""
+    """Refuse an argument that is not UTF-8: it could not be recorded, stored or sent to an agent."""
     if all(map(str.isascii, words)):
         return
     from planforge.interfaces.cli.printing import is_text
@@ -113,7 +113,7 @@ def _require_text(words: list[str]) -> None:
 
 
 def _refused(error: OSError) -> PlanforgeError:
-    """What the system refuses to do, in words."""
+    """An error of the operating system as an error of ours."""
     try:
         os.getcwd()  # noqa: PTH109  (which is loaded)
     except OSError:
@@ -124,7 +124,7 @@ def _refused(error: OSError) -> PlanforgeError:
 
 
 def _unprinted() -> PlanforgeError | None:
-    """What is wrong with standard output, if what was printed cannot be written to it."""
+    """The error if standard output cannot be written; None if it can."""
     try:
         _say(flush=True)
     except BrokenPipeError:
@@ -141,7 +141,7 @@ def _hush_output() -> None:
 
 
 def _settle_home() -> None:
-    """See to it that there is a home: in a container there may be neither `HOME` nor an account."""
+    """Set `HOME` if it is missing: a container may have neither `HOME` nor an account."""
     if not os.environ.get("HOME"):
         known = os.path.expanduser("~")  # noqa: PTH111  (which says so instead of raising)
         os.environ["HOME"] = known if known.startswith("/") else "/"

@@ -86,7 +86,7 @@ def list_(status: str | None, as_json: bool) -> None:
 
 
 def _file(project: Project, row: PlanRow) -> str:
-    """Where a plan is, if anything of it was ever written."""
+    """The path of a plan, or why it has none."""
     if not row.path:
         return "(no plan file)"
     return row.path if row.object or (project.root / row.path).exists() else "(no draft was finished)"

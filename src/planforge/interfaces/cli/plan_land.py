@@ -1,4 +1,4 @@
-"""`planforge plan land` and `plan evidence`: one finished plan, landed or proposed, and what shows it."""
+"""`planforge plan land` and `plan evidence`: land or propose one finished plan, and show its evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`planforge plan create`, `import`, `adopt` and `tasks`, and what is given along with a request."""
+"""`planforge plan create`, `import`, `adopt` and `tasks`, and the background text of a request."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def context_options(command: Function) -> Function:
 
 
 def given(project: Project, context: str | None, issue: str | None) -> Imported | None:
-    """What was given along with a request, if anything."""
+    """The background text of a request, if any."""
     from planforge.app import imports
 
     if context and issue:
@@ -60,7 +60,7 @@ def source(project: Project, name: str) -> Imported:
 def asked(
     project: Project, request: str | None, source_: str | None, context: str | None, issue: str | None
 ) -> tuple[str, Imported | None]:
-    """What a forge is asked for, and what is given along with it."""
+    """The request of a forge and its background text."""
     if source_ and (context or issue):
         raise InvalidInput(
             "`--from` is what is given with the request", "leave `--context` and `--issue` out"

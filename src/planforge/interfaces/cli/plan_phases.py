@@ -1,4 +1,4 @@
-"""`planforge plan phases`, `skip`, `skip-to`: the phases of a plan, and which of them are left out."""
+"""`planforge plan phases`, `skip`, `skip-to`: show, regenerate and skip the phases of a plan."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def phases(plan_id: str, regenerate: bool, keep_done: bool, parallel: bool | Non
 
 
 def text_of(view: PhasesView) -> str:
-    """The phases in lines, and what to type next."""
+    """The phases in lines, and the next command."""
     order = "side by side" if view.parallel else "one after the other"
     head = (
         f"{view.plan}  {view.badge}  {counted(len(view.phases), 'phase')}, {order}, from {view.content[:12]}"

@@ -1,4 +1,4 @@
-"""`planforge plan run`, `run-one`, `run-phase`, `retry`: carrying a plan out, whole or in parts."""
+"""`planforge plan run`, `run-one`, `run-phase`, `retry`: run a plan, whole or in parts."""
 
 from __future__ import annotations
 

@@ -38,12 +38,12 @@ def unprinted(stream: TextIO, error: OSError) -> PlanforgeError:
 
 
 def is_text(word: str) -> bool:
-    """Whether it is UTF-8: what was not has surrogates in the place of bytes."""
+    """Whether it was UTF-8: other bytes have become surrogates."""
     return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 def is_read(stream: TextIO) -> bool:
-    """Whether anybody is left at the other end of a pipe; for anything else, yes."""
+    """Whether a pipe still has a reader; True for anything else."""
     from select import POLLERR, poll
 
     poller = poll()
@@ -79,7 +79,7 @@ def _encoded_hint(value: object) -> str:
 
 
 def _in_unicode(value: object) -> object:
-    """The same with everything written out that is not UTF-8."""
+    """The same with everything escaped that is not UTF-8."""
     if isinstance(value, str):
         return os.fsencode(value).decode("utf-8", "backslashreplace")
     if isinstance(value, dict):
@@ -88,7 +88,7 @@ def _in_unicode(value: object) -> object:
 
 
 def terminal() -> tuple[int, int]:
-    """How large the terminal is; what is piped is not cut to a width."""
+    """The size of the terminal; piped output is not cut to a width."""
     try:
         if sys.stdout.isatty():
             size = os.get_terminal_size(sys.stdout.fileno())
@@ -162,7 +162,7 @@ def _is_wide(letter: str) -> bool:
 
 
 def padded(cell: str, columns: int) -> str:
-    """A cell that takes so many columns."""
+    """A cell, padded to a width."""
     return cell + " " * (columns - width(cell))
 
 
@@ -179,7 +179,7 @@ def _wrapped(text: str, room: int) -> list[str]:
 
 
 def listed(names: Sequence[str], room: int) -> str:
-    """As many of the names as fit into so many columns, and how many are left out."""
+    """As many names as fit into `room` columns, and the number of the others."""
     shown = ", ".join(names)
     if len(shown) <= room:
         return shown
@@ -192,7 +192,7 @@ def listed(names: Sequence[str], room: int) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with everything written out that a terminal would obey, reorder or not show."""
+    """The text with control characters and invisible characters escaped."""
     shown = "".join(letter if _is_plain(letter) else _escaped(letter) for letter in text[:LONGEST])
     more = len(text) - LONGEST
     return f"{shown} … and {more} more characters" if more > 0 else shown

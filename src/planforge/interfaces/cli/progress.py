@@ -216,7 +216,7 @@ class UnderWay:
                 self._begun.pop(recorded.key, None)
 
     def hear(self, key: str, what: str) -> None:
-        """Note a sign of life; how often it is drawn does not depend on how often there is one."""
+        """Note a sign of life; this does not change how often the lines are drawn."""
         if (found := self._begun.get(key)) is not None:
             found.heard, found.heard_at = first_line(_printable(what), 60), self._clock()
 
@@ -246,7 +246,7 @@ class UnderWay:
 
 
 class _Begun:
-    """One of them."""
+    """An effect without an outcome."""
 
     def __init__(self, text: str, since: float, *, talks: bool) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""Commands about runs that are over: `replay`, `backtest`, `prove`, `check-proof`."""
+"""Commands about recorded runs: `replay`, `backtest`, `prove`, `check-proof`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _difference(found: Difference) -> Iterator[str]:
 
 
 def _sides(recorded: object, asked: object) -> Iterator[str]:
-    """Two values beneath each other; of longer texts, the lines that differ."""
+    """Two values, one below the other; for longer texts, the lines that differ."""
     import difflib
 
     import msgspec

@@ -1,4 +1,4 @@
-"""`planforge question`: what runs ask people, and what people answer."""
+"""`planforge question`: list and answer the questions of runs."""
 
 from __future__ import annotations
 

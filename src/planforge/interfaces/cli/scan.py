@@ -1,4 +1,4 @@
-"""`planforge scan`: tests that are worth less than they look."""
+"""`planforge scan`: find tests that cannot fail, and other weak spots."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def scan(
 
 
 class _Line:
-    """One line on the terminal that says how far a long scan has come."""
+    """One line on the terminal with the progress of a long scan."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock

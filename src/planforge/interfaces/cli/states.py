@@ -1,4 +1,4 @@
-"""`planforge states`: which status follows which."""
+"""`planforge states`: the status diagrams."""
 
 from __future__ import annotations
 

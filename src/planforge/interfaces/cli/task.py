@@ -1,4 +1,4 @@
-"""`planforge task`: tasks on their way through a pipeline, and what a person does with one that is stuck."""
+"""`planforge task`: list tasks of pipelines, and resume, override or abandon a stuck one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`planforge verdict`: what a review says."""
+"""`planforge verdict`: parse a review and print its verdict."""
 
 from __future__ import annotations
 
