@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from calls import Command, caller
+from planforge.actions import Action, Advice
 from planforge.app import work
 from planforge.app.project import Project
 from planforge.app.runs import driver
@@ -279,7 +280,7 @@ def test_a_directory_that_becomes_a_file_interrupts_a_forge_that_can_be_resumed(
     with pytest.raises(PlanforgeError) as refused:
         driver.drive(project, run, spoil)
     assert "was interrupted and nothing of it is lost: " in refused.value.message
-    assert refused.value.hint == f"mend that, then run `planforge resume {run}`"
+    assert refused.value.hint == Advice("mend that, then run {}", Action("resume", run))
     assert roles(at) == ["drafter"]
     (at.root / "papers").unlink()
     assert driver.drive(project, run, lambda _: None).succeeded
