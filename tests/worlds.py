@@ -288,7 +288,7 @@ class World:
         )
 
     def on_Land(self, effect: effects.Land) -> object:  # noqa: N802
-        if effect.lease and effect.lease.fence in self.lost:
+        if effect.lease.fence in self.lost:
             return LeaseLost("it cannot land: its lease ran out")
         if self.moves:
             self.tip = self.moves.pop(0)

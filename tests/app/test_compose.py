@@ -55,13 +55,10 @@ def test_a_commit_is_dated_by_its_intent_so_that_a_second_try_makes_the_same(tmp
 
 def test_a_landing_asked_for_again_is_found_done(tmp_path: Path) -> None:
     work, _ = worker(tmp_path)
-    base = git(tmp_path, "rev-parse", "HEAD")
-    new = git(tmp_path, "commit-tree", f"{base}^{{tree}}", "-p", base, "-m", "work")
-    asyncio.run(work.open_branch(effects.OpenBranch(branch="planforge/plan-001", commit=base), call()))
-    effect = effects.Land(branch="planforge/plan-001", commit=new, expected=base)
+    effect = leased_landing(work, tmp_path)
     assert asyncio.run(work.land(effect, call())).landed
     assert asyncio.run(work.land(effect, call(resumed=True))).landed
-    assert git(tmp_path, "rev-parse", "planforge/plan-001") == new
+    assert git(tmp_path, "rev-parse", "planforge/plan-001") == effect.commit
 
 
 def leased_landing(work: Worker, place: Path) -> effects.Land:

@@ -185,8 +185,6 @@ class Leasing:
 
     def admit(self, effect: Land) -> None:
         """Make sure that every path of the change is leased to whoever lands it, until it has landed."""
-        if effect.lease is None:
-            return
         holder = effect.lease.holder
         self._require(holder)
         try:

@@ -746,9 +746,9 @@ class Land(Effect[Landing], frozen=True, kw_only=True):
     branch: str
     commit: str
     expected: str
-    lease: Leased | None = None
-    """The lease that it lands under, if the run has leases."""
-    files: tuple[str, ...] = ()
+    lease: Leased
+    """The lease that it lands under."""
+    files: tuple[str, ...]
     """What it changes; every path must be covered by the lease."""
 
     @property
