@@ -151,7 +151,7 @@ def test_letting_a_plan_pass_says_nothing_of_code_that_was_never_written(shop: S
     assert tasks.override(project, "1", stage="review-plan", actor="Ada", reason="it is right").status == (
         "plan-approved"
     )
-    assert tasks.view(project, "1").next[0].command == Action("task resume", "task-001", at="plan")
+    assert tasks.view(project, "1").next[0].command == Action("task resume", "task-001", at="implement")
 
 
 @pytest.mark.dear

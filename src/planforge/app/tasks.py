@@ -175,8 +175,13 @@ def next_stage(found: TaskRow, course: Course) -> str:
     index = of.index(found.stage)
     if void := course.void(of.stages[index]):
         return void[0]
-    passed = course.verdict(found.stage) == APPROVED and index + 1 < len(of.stages)
-    return of.stages[index + passed].name
+    # A stage that has passed is not gone through again; a person may have let a later one pass, too.
+    passed = [
+        number + 1
+        for number, stage in enumerate(of.stages)
+        if (number == index or not found.stuck) and stage.judges and course.verdict(stage.name) == APPROVED
+    ]
+    return of.stages[min(max([index, *passed]), len(of.stages) - 1)].name
 
 
 def _round_cost(project: Project, found: TaskRow, name: str) -> str:

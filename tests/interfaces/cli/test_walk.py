@@ -8,6 +8,7 @@ not final, something is offered again.
 from __future__ import annotations
 
 import shlex
+import signal
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -50,7 +51,7 @@ def _interrupted(project: Project, run: str, status: str) -> None:
     def look(recorded: Recorded) -> None:
         match recorded.event:
             case events.TaskMoved(status=found) if found == status:
-                raise KeyboardInterrupt
+                signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(Interrupted):
         driver.drive(project, run, look)
@@ -178,14 +179,8 @@ TASKS: dict[str, tuple[str, Reach]] = {
     "overridden code": ("review-approved", _overridden(_escalated_over_the_code, "review-code")),
     **{
         f"stopped when {status}": (status, _stopped(status))
-        for status in (
-            "planned",
-            "plan-approved",
-            "plan-revision-required",
-            "implementing",
-            "implemented",
-            "code-revision-required",
-        )
+        # In the others a run is only on its way to the next one.
+        for status in ("planned", "plan-revision-required", "implementing", "implemented")
     },
 }
 """Ways in which a task gets into each of its statuses."""
@@ -249,7 +244,7 @@ def _stopped_while_audited(at: Rehearsal, call: Command) -> None:
     def look(recorded: Recorded) -> None:
         match recorded.event:
             case events.StepStarted() if plans.row(project, "1").status == "AUDITING":
-                raise KeyboardInterrupt
+                signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(Interrupted):
         driver.drive(project, work.begin_plan_run(project, "1"), look)
