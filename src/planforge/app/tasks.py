@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.actions import TEXT, Action, Advice
+from planforge.actions import REQUEST, TEXT, Action, Advice, Blank
 from planforge.errors import Conflict, InvalidInput, NotFound, PlanEdited, RefusedByGate
 from planforge.kernel.ledger import Write
 from planforge.kernel.objects import address, write_atomically
@@ -529,7 +529,8 @@ def _require_possible(project: Project, found: TaskRow, actor: str) -> None:
         )
     if found.status in FINAL:
         raise RefusedByGate(
-            f"`{found.task}` is {found.status}", Advice("open a new task: {}", Action("pipeline run"))
+            f"`{found.task}` is {found.status}",
+            Advice("open a new task: {}", Action("pipeline run", Blank("PIPELINE"), REQUEST)),
         )
 
 

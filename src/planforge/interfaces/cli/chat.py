@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.actions import Action, Advice
 from planforge.errors import Interrupted, InvalidInput, PlanforgeError
 from planforge.interfaces.cli.printing import encoded, hush, is_text, visible
 from planforge.interfaces.cli.progress import HEARTBEAT, Screen, UnderWay
@@ -261,7 +260,7 @@ class _Chat:
     def _shown(self, reply: Reply) -> None:
         self._code = max(self._code, reply.exit_code)
         if self._as_json:
-            self._print(encoded(reply).decode(), sys.stdout)
+            self._print(encoded(reply, _typed).decode(), sys.stdout)
             return
         self._print("\n".join(visible(line) for line in self._text(reply).split("\n")), sys.stdout)
 
@@ -314,9 +313,3 @@ def _typed(hint: Hint) -> str:
     from planforge.app.language.replies import line
 
     return line(hint, command)
-
-
-def _encoded(value: object) -> str:
-    if isinstance(value, Action | Advice):
-        return _typed(value)
-    raise NotImplementedError(f"{type(value).__name__} is in no reply")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
-from typing import TextIO
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TextIO
 
 from planforge.errors import PlanforgeError
+
+if TYPE_CHECKING:
+    from planforge.actions import Hint
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -58,24 +61,22 @@ def as_document(value: object) -> str:
     return msgspec.json.format(encoded(value), indent=2).decode()
 
 
-def encoded(value: object) -> bytes:
-    """A structure in JSON, on one line."""
+def encoded(value: object, say: Callable[[Hint], str] | None = None) -> bytes:
+    """A structure in JSON, on one line; `say` writes what to do next, as in a shell by default."""
     import msgspec
 
-    try:
-        return msgspec.json.encode(value, enc_hook=_encoded_hint)
-    except UnicodeEncodeError:  # a name of a file may be in any encoding; a document is in UTF-8
-        return msgspec.json.encode(_in_unicode(msgspec.to_builtins(value, enc_hook=_encoded_hint)))
-
-
-def _encoded_hint(value: object) -> str:
-    """What to do next, as it is typed."""
     from planforge.actions import Action, Advice
     from planforge.interfaces.cli.typed import line
 
-    if isinstance(value, Action | Advice):
-        return line(value)
-    raise NotImplementedError(f"`{type(value).__name__}` has no place in a document")
+    def hook(found: object) -> str:
+        if isinstance(found, Action | Advice):
+            return (say or line)(found)
+        raise NotImplementedError(f"`{type(found).__name__}` has no place in a document")
+
+    try:
+        return msgspec.json.encode(value, enc_hook=hook)
+    except UnicodeEncodeError:  # a name of a file may be in any encoding; a document is in UTF-8
+        return msgspec.json.encode(_in_unicode(msgspec.to_builtins(value, enc_hook=hook)))
 
 
 def _in_unicode(value: object) -> object:
