@@ -49,6 +49,7 @@ def test_the_source_keeps_its_contract(tmp_path: Path) -> None:
         {"app/runs.py": "import pydantic\n"},
         {"interfaces/cli/bench.py": "import planforge_guardrails.command\n"},
         {"workflows/step.py": "import time\n"},
+        {"workspace/sandbox/policy.py": "import planforge.workspace.processes\n"},
         {"rules/loops.py": "import pathlib\n"},
     ],
     ids=lambda changes: next(iter(changes.items()))[0].replace("/", "."),

@@ -24,8 +24,10 @@ from planforge.interfaces.cli.typed import line, text
 from planforge.kernel.events import Payload, RunEnded, RunStarted
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.locks import held
-from planforge.workspace import cookies, sandbox, trees
-from planforge.workspace.keeping.quarantine import Quarantine
+from planforge.workspace import sandbox
+from planforge.workspace.archive.quarantine import Quarantine
+from planforge.workspace.launch import trees
+from planforge.workspace.processes import cookies
 from planforge.workspace.worktrees import Worktrees
 from programs import environment, planforge
 from rehearsals import eventually
@@ -405,7 +407,7 @@ def test_a_lock_that_a_process_has_open_is_not_removed_however_old_it_is(root: P
 LEAVING = """
 import os, subprocess, sys
 from pathlib import Path
-from planforge.workspace import cookies, trees
+from planforge.workspace.processes import cookies, trees
 from planforge.workspace.sandbox import RECORDS
 cookie = cookies.make()
 cookies.record(Path(sys.argv[1]) / RECORDS, cookie, "an-agent", None)

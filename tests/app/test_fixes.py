@@ -27,7 +27,7 @@ from planforge.app.runs import cancellation
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, RefusedByGate, StaleView
 from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
-from planforge.workspace import trees
+from planforge.workspace.launch import trees
 from rehearsals import Actions, Rehearsal
 from repositories import git
 from texts import drive, play, says, writes

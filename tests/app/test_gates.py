@@ -30,8 +30,8 @@ from planforge.kernel.events import (
     RunStarted,
 )
 from planforge.workspace import processes
+from planforge.workspace.launch.trees import COOKIE
 from planforge.workspace.sandbox import RECORDS, Level, Policy, tried
-from planforge.workspace.trees import COOKIE
 from repositories import EMAIL, NAME, commit, git, repository
 
 PLAN, STEP, GATE = "plan-001", "phase-1", "protected/phase-1"

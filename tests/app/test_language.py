@@ -30,7 +30,7 @@ from planforge.kernel.events import (
 )
 from planforge.rules.commands import Command, parse, shapes
 from planforge.workflows.chat import Said, TakeActions, Taken
-from planforge.workspace.trees import COOKIE
+from planforge.workspace.launch.trees import COOKIE
 from rehearsals import Rehearsal, copied
 from texts import BLOCKED, CLEAN, PLAN, Scene, forged, play, says
 

@@ -13,7 +13,7 @@ from forgeries import FIELDS, HISTORIES, Forgery, Row, body, forged, hidden
 from planforge.app.proof_checks import check, checked
 from planforge.errors import NotFound
 from planforge.kernel.replay.proof import EVENTS
-from planforge.workspace.packing import name_of
+from planforge.workspace.git.bare_objects import name_of
 
 RETRIED = "done-after-retries-and-rejections"
 DEMO = "demo"

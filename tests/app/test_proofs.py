@@ -21,7 +21,7 @@ from planforge.kernel.ledger.stored import chains
 from planforge.kernel.payloads import encode, pack
 from planforge.kernel.replay.proof import Proof, Row, Skipped
 from planforge.kernel.replay.proof_reading import chain_faults, stream_faults, unpack
-from planforge.workspace import packing
+from planforge.workspace.git import bare_objects
 from repositories import commit, git, repository
 
 RUN, PLAN = "run-001", "plan-001"
@@ -209,7 +209,7 @@ def test_commits_come_with_their_trees_and_files(project: Project) -> None:
     assert proof.manifest.files == "whole"
     assert {base, tip, seen.tree} <= set(proof.git)
     assert len(proof.git) == 2 + 3 + 3
-    assert all(packing.is_named(name, content) for name, content in proof.git.items())
+    assert all(bare_objects.is_named(name, content) for name, content in proof.git.items())
     assert [check.command for check in proof.manifest.checks] == [("make", "test")]
 
 

@@ -23,7 +23,8 @@ from planforge.errors import (
 )
 from planforge.interfaces.cli.typed import text
 from planforge.kernel.events import PullRequestOpened
-from planforge.workspace import pushing, trees
+from planforge.workspace.landing import remotes
+from planforge.workspace.launch import trees
 from pulls import Proposals
 from repositories import commit, git
 
@@ -151,8 +152,8 @@ def test_the_push_itself_is_never_forced(at: Proposals) -> None:
     git(at.field.root, "push", "--quiet", "origin", f"{other}:{BRANCH}")
     project = Project(at.field.root)
     with pytest.raises(RefusedByGate, match="did not take it"):
-        pushing.push(
-            project.git, pushing.remote(project.git, "origin"), at.field.tip(plan), f"planforge/{plan}"
+        remotes.push(
+            project.git, remotes.remote(project.git, "origin"), at.field.tip(plan), f"planforge/{plan}"
         )
     assert at.there()[BRANCH] == other
 

@@ -31,7 +31,7 @@ from planforge.kernel.events import (
     RunParked,
     RunStarted,
 )
-from planforge.workspace.trees import COOKIE
+from planforge.workspace.launch.trees import COOKIE
 from repositories import EMAIL, NAME, repository
 
 PLAN, RUN = "plan-001", "run-001"

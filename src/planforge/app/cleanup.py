@@ -13,8 +13,8 @@ from planforge.agents import homes
 from planforge.app import runs, screening
 from planforge.errors import InvalidInput, Locked, PlanforgeError
 from planforge.kernel.locks import held, is_held
-from planforge.workspace import cleaning
-from planforge.workspace.cleaning import Item, Kind, Standing, Wishes
+from planforge.workspace.worktrees import cleanup
+from planforge.workspace.worktrees.cleanup import Item, Kind, Standing, Wishes
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -59,7 +59,7 @@ def clean(
     before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
     wishes = Wishes(before=before, archived=archived, interrupted=interrupted)
     rows = {row.run: row for row in runs.rows(project)}
-    found = cleaning.survey(
+    found = cleanup.survey(
         project.git,
         project.state,
         lambda run: _standing(project, rows.get(run), run),
@@ -125,7 +125,7 @@ def _remove(project: Project, item: Item, wishes: Wishes, plan: str, notes: list
                 notes += homes.remove(project.state / homes.HOMES / item.name)
             else:
                 secret = screening.finder(project, plan)
-                notes += cleaning.remove(project.git, project.state, item, wishes, secret)
+                notes += cleanup.remove(project.git, project.state, item, wishes, secret)
     except Locked:
         return msgspec.structs.replace(item, goes=False, reason=f"`{item.run}` is being driven")
     except (PlanforgeError, OSError) as error:

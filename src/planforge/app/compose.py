@@ -46,7 +46,8 @@ from planforge.kernel.driver import Call, Performers
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.objects import address, write_atomically
 from planforge.workflows.chat import TakeActions
-from planforge.workspace import landing, patches
+from planforge.workspace.git import patches
+from planforge.workspace.landing import branches
 from planforge.workspace.worktrees import Worktrees
 
 
@@ -262,7 +263,7 @@ class Worker:
     async def open_branch(self, effect: effects.OpenBranch, call: Call) -> effects.Tip:
         """Make it unless it exists."""
         del call
-        return await asyncio.to_thread(landing.open_branch, self._project.git, effect.branch, effect.commit)
+        return await asyncio.to_thread(branches.open_branch, self._project.git, effect.branch, effect.commit)
 
     async def commit(self, effect: effects.Commit, call: Call) -> effects.Patch:
         """Commit the worktree. Dated by the intent, so that a second try makes the very same commit."""
@@ -324,10 +325,10 @@ class Worker:
     async def land(self, effect: effects.Land, call: Call) -> effects.Landing:
         """Move the branch, if it is where it should be and the files are leased to whoever lands."""
         # What has landed has landed, also if the process died before it could say so and the lease is gone.
-        if not (call.resumed and landing.holds(self._project.git, effect.branch, effect.commit)):
+        if not (call.resumed and branches.holds(self._project.git, effect.branch, effect.commit)):
             self.leasing.admit(effect)
         return await asyncio.to_thread(
-            landing.land, self._project.git, effect.branch, effect.commit, effect.expected
+            branches.land, self._project.git, effect.branch, effect.commit, effect.expected
         )
 
 

@@ -19,8 +19,8 @@ from planforge.kernel.ledger import Fault
 from planforge.kernel.replay.proof import Proof
 from planforge.kernel.replay.proof_reading import fault
 from planforge.rules.attempts import fault_of_evidence
-from planforge.workspace import packing
-from planforge.workspace.checks import rejudged
+from planforge.workspace.checks.judgement import rejudged
+from planforge.workspace.git import bare_objects
 from planforge.workspace.reports import read_unittest
 
 
@@ -146,10 +146,12 @@ class _Files:
         self._objects = proof.git
         self._whole = proof.manifest.files == "whole"
         self._recorded = recorded
-        self._trees: dict[str, Mapping[bytes, packing.TreeEntry]] = {}
+        self._trees: dict[str, Mapping[bytes, bare_objects.TreeEntry]] = {}
 
     def faults(self) -> Iterator[Fault]:
-        damaged = [name for name, content in self._objects.items() if not packing.is_named(name, content)]
+        damaged = [
+            name for name, content in self._objects.items() if not bare_objects.is_named(name, content)
+        ]
         yield from (fault(f"`git/{name[:12]}` is not what its name says") for name in damaged)
         if damaged:
             return
@@ -175,10 +177,10 @@ class _Files:
                 if tuple(sorted(path.decode("utf-8", "backslashreplace") for path in paths)) != files:
                     yield _at(item, f"commit `{commit[:12]}` changes other files than it says")
 
-    def _commit(self, name: str) -> packing.CommitObject:
+    def _commit(self, name: str) -> bare_objects.CommitObject:
         if name not in self._objects:
             raise GitFailed(f"commit `{name[:12]}` is missing from the proof")
-        return packing.commit(self._objects[name])
+        return bare_objects.commit(self._objects[name])
 
     def _is_on_top(self, commit: str, base: str) -> bool:
         """Whether a commit was made on `base`, or on proposals that were: revisions land together."""
@@ -193,16 +195,16 @@ class _Files:
             between.difference_update(parents)
         return False
 
-    def _files(self, tree: str) -> Mapping[bytes, packing.TreeEntry]:
+    def _files(self, tree: str) -> Mapping[bytes, bare_objects.TreeEntry]:
         if tree not in self._trees:
-            self._trees[tree] = packing.files(self._objects, tree)
+            self._trees[tree] = bare_objects.files(self._objects, tree)
         return self._trees[tree]
 
     def _changed(self, commit: str) -> list[bytes]:
         own = self._commit(commit)
         old = self._files(self._commit(own.parents[0]).tree) if own.parents else {}
         new = self._files(own.tree)
-        paths = packing.changed(old, new)
+        paths = bare_objects.changed(old, new)
         self._require({new[path].object for path in paths if path in new and _is_file(new[path])})
         return paths
 
@@ -224,10 +226,10 @@ class _Files:
             content = self._objects[name]
             below: Iterable[str] = ()
             if content.startswith(b"commit "):
-                own = packing.commit(content)
+                own = bare_objects.commit(content)
                 below = (own.tree, *own.parents) if name in proposed else (own.tree,)
             elif content.startswith(b"tree "):
-                below = [entry.object for entry in packing.tree(content, len(name))]
+                below = [entry.object for entry in bare_objects.tree(content, len(name))]
             new = [name for name in below if name in self._objects and name not in wanted]
             wanted.update(new)
             left += new
@@ -235,8 +237,8 @@ class _Files:
             yield fault(f"`git/{name[:12]}` belongs to nothing")
 
 
-def _is_file(entry: packing.TreeEntry) -> bool:
-    return entry.mode != packing.SUBMODULE
+def _is_file(entry: bare_objects.TreeEntry) -> bool:
+    return entry.mode != bare_objects.SUBMODULE
 
 
 def _commits(event: Event) -> list[tuple[str, str]]:

@@ -120,7 +120,7 @@ def require_no_agent(project: Project, environment: Mapping[str, str] | None = N
 
 def is_agent(project: Project, environment: Mapping[str, str] | None = None) -> bool:
     """Whether Planforge has started this process, or one that it descends from."""
-    from planforge.workspace import trees
+    from planforge.workspace.launch import trees
     from planforge.workspace.sandbox import RECORDS
 
     if (os.environ if environment is None else environment).get(trees.COOKIE):

@@ -21,7 +21,7 @@ from planforge.kernel.effects import FoundFacts, ReadFacts
 from planforge.rules.gates import grammar
 from planforge.rules.gates.evaluation import Reason, Result, evaluate, places
 from planforge.rules.gates.grammar import Gate, InvalidGate, Kind
-from planforge.workspace import beneath
+from planforge.workspace.files import beneath
 
 if TYPE_CHECKING:
     from planforge.app.project import Project

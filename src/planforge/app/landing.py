@@ -22,7 +22,7 @@ from planforge.kernel.effects import HeldPlan, Probed, Target
 from planforge.kernel.events import ForeseenConflict
 from planforge.kernel.locks import held
 from planforge.kernel.objects import address
-from planforge.workspace import landing, merging, places, updating
+from planforge.workspace.landing import branches, merges, places, updates
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,7 +108,7 @@ def branch_named(project: Project, onto: str | None) -> str:
             f"`{project.root}` is on no branch (HEAD is detached)",
             Advice("say which: {}", Action("land", onto=BRANCH)),
         )
-    if name.startswith(landing.PREFIX):
+    if name.startswith(branches.PREFIX):
         raise InvalidInput(
             f"`{name}` is a branch of Planforge's",
             Advice("name one of yours: {}", Action("land", onto=BRANCH)),
@@ -141,7 +141,7 @@ def preview(project: Project, names: Collection[str] = (), onto: str | None = No
     """What would land, in order; nothing is moved."""
     branch = branch_named(project, onto)
     wanted = _wanted(project, names)
-    target, _ = landing.find_target(project.git, branch, queue.made(project))
+    target, _ = branches.find_target(project.git, branch, queue.made(project))
     found = queue.queue(project, branch, target.tip, wanted)
     return Preview(
         branch=branch,
@@ -175,7 +175,7 @@ def _named(project: Project, name: str) -> str:
 def _forecasts(project: Project, target: Target, ready: Collection[effects.QueuedPlan]) -> Iterator[Forecast]:
     git, tip = project.git, target.tip
     for item in ready:
-        tree, clean, conflicts = merging.attempt(git, tip, item.commit)
+        tree, clean, conflicts = merges.attempt(git, tip, item.commit)
         paths = tuple(conflict.path for conflict in conflicts)
         if clean:
             tip = git.commit_tree(tree, [tip, item.commit], "a forecast\n", "1970-01-01T00:00:00+00:00")
@@ -194,7 +194,7 @@ def begin(project: Project, names: Collection[str] = (), onto: str | None = None
             said = f"`{unfinished}` has not finished landing on `{branch}`"
             raise RefusedByGate(said, Advice("run {}", Action("resume", unfinished)))
         wanted = _wanted(project, names)
-        target, _ = landing.find_target(project.git, branch, queue.made(project))
+        target, _ = branches.find_target(project.git, branch, queue.made(project))
         found = queue.queue(project, branch, target.tip, wanted)
         if not (found.ready or found.held or target.missing or target.foreign):
             return None
@@ -213,12 +213,12 @@ def begin_update(project: Project, onto: str | None = None) -> str | None:
     with held(_lock(project, branch), f"landing on `{branch}`"):
         if unfinished := _unfinished(project, UPDATE, branch):
             return unfinished
-        at, tip = git.commit_of(f"{HEADS}{branch}"), git.ref(f"{HEADS}{landing.beside(branch)}")
-        if tip is None or merging.is_ancestor(git, tip, at):
-            if not updating.is_begun(git, branch):
+        at, tip = git.commit_of(f"{HEADS}{branch}"), git.ref(f"{HEADS}{branches.beside(branch)}")
+        if tip is None or merges.is_ancestor(git, tip, at):
+            if not updates.is_begun(git, branch):
                 return None
             tip = at
-        updating.look(git, branch, tip, plans.documents(project))
+        updates.look(git, branch, tip, plans.documents(project))
         request = UpdateRequest(run="", branch=branch, commit=tip)
         return runs.begin(
             project, UPDATE, f"{HEADS}{branch}", lambda run: msgspec.structs.replace(request, run=run)
@@ -233,8 +233,8 @@ def _unfinished(project: Project, flow: str, branch: str) -> str | None:
 def probe(project: Project, onto: str | None = None) -> Probed:
     """Which work that has not landed conflicts with the branch or with other such work, as it is now."""
     branch = branch_named(project, onto)
-    target, _ = landing.find_target(project.git, branch, queue.made(project))
-    return merging.probe(project.git, branch, target.tip, queue.work(project, target.tip))
+    target, _ = branches.find_target(project.git, branch, queue.made(project))
+    return merges.probe(project.git, branch, target.tip, queue.work(project, target.tip))
 
 
 def reopened(project: Project, plan: str) -> str:
@@ -258,7 +258,7 @@ def begin_again(project: Project, plan: str) -> str | None:
 def base_after(project: Project, story: queue.Story) -> str:
     """What the work on something begins with that could not land: with what is there by now."""
     if story.refused_by and project.git.ref(f"{HEADS}{story.refused_by}"):
-        return landing.find_target(project.git, story.refused_by, queue.made(project))[0].tip
+        return branches.find_target(project.git, story.refused_by, queue.made(project))[0].tip
     return project.git.commit_of("HEAD")
 
 
@@ -275,7 +275,7 @@ def _begun_again(project: Project, branch: str, base: str, name: str) -> str | N
     if at is None:
         return None
     run, _, label = name.partition("/")
-    kept = merging.keep(git, run, f"{label}.before", at)
+    kept = merges.keep(git, run, f"{label}.before", at)
     git.move_ref(f"{HEADS}{branch}", base, at)
     return kept
 
@@ -284,7 +284,7 @@ def reaches(project: Project, commit: str) -> bool:
     """Whether the branch that plans land on, or what has landed beside it, has a commit."""
     try:
         branch = branch_named(project, None)
-        tips = [f"{HEADS}{branch}", f"{HEADS}{landing.beside(branch)}"]
+        tips = [f"{HEADS}{branch}", f"{HEADS}{branches.beside(branch)}"]
     except PlanforgeError:  # no branch is checked out
         tips = ["HEAD"]
     found = [tip for tip in tips if project.git.ref(tip)]
@@ -294,8 +294,8 @@ def reaches(project: Project, commit: str) -> bool:
 def is_ahead(project: Project, onto: str | None = None) -> bool:
     """Whether something has landed beside the branch that the branch itself does not have."""
     branch = branch_named(project, onto)
-    tip = project.git.ref(f"{HEADS}{landing.beside(branch)}")
-    return tip is not None and not merging.is_ancestor(project.git, tip, f"{HEADS}{branch}")
+    tip = project.git.ref(f"{HEADS}{branches.beside(branch)}")
+    return tip is not None and not merges.is_ancestor(project.git, tip, f"{HEADS}{branch}")
 
 
 # A landing, told

@@ -28,7 +28,7 @@ from planforge.rules import selection
 from planforge.rules.badges import Badge
 from planforge.rules.selection import MET, Candidate, Signed
 from planforge.workflows.phase import GATE, planned
-from planforge.workspace import landing, merging
+from planforge.workspace.landing import branches, merges
 
 if TYPE_CHECKING:
     from planforge.app.plans import PlanRow, StepRow
@@ -348,7 +348,7 @@ def _landed_before(project: Project, plan: PlanRow, made: events.PhasesGenerated
     return {
         step: applied[0].commit
         for step, applied in same.items()
-        if landing.keeps(project.git, plan.branch, [(each.parent, each.commit) for each in applied])
+        if branches.keeps(project.git, plan.branch, [(each.parent, each.commit) for each in applied])
     }
 
 
@@ -357,7 +357,7 @@ def _statuses(project: Project, plan: str, rows: Sequence[StepRow]) -> dict[str,
     branch = plans.row(project, plan).branch
     found: dict[str, str] = {}
     for row in rows:
-        gone = bool(row.landed) and not (branch and landing.holds(project.git, branch, row.landed))
+        gone = bool(row.landed) and not (branch and branches.holds(project.git, branch, row.landed))
         found[row.step] = "pending" if row.status == "done" and gone else row.status
     # Only what was looked at when all was done is worth something as an audit of all.
     for row in rows:
@@ -380,7 +380,7 @@ def _changed(project: Project, plan: PlanRow, step: str) -> tuple[str, ...]:
     tip = project.git.ref(f"refs/heads/{plan.branch}") if plan.branch else None
     if not base or tip is None or project.git.ref(f"{base}^{{commit}}") is None:
         return ()
-    return tuple(sorted(set(files).intersection(merging.changed(project.git, base, tip))))
+    return tuple(sorted(set(files).intersection(merges.changed(project.git, base, tip))))
 
 
 # What a person does

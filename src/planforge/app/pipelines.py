@@ -19,7 +19,7 @@ from planforge.rules.pipelines import Pipeline
 from planforge.rules.pipelines.builtin import BUILTIN, named
 from planforge.rules.pipelines.checking import faults
 from planforge.rules.pipelines.proving import prove
-from planforge.workspace import beneath
+from planforge.workspace.files import beneath
 
 if TYPE_CHECKING:
     from planforge.app.project import Project

@@ -26,7 +26,7 @@ from planforge.kernel.filters import Filter, read
 from planforge.kernel.graph.steps import Happened, happened
 from planforge.workspace.archive import ARCHIVE
 from planforge.workspace.git import Git
-from planforge.workspace.merging import Work, beyond, changed, facts, is_ancestor
+from planforge.workspace.landing.merges import Work, beyond, changed, facts, is_ancestor
 
 if TYPE_CHECKING:
     from planforge.app.plans import PlanRow

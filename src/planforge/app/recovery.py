@@ -13,8 +13,9 @@ import msgspec
 from planforge.actions import Action, Advice, Blank, see
 from planforge.app import runs
 from planforge.errors import GitFailed, InvalidInput, NotFound, PlanforgeError
-from planforge.workspace.keeping import contents, directories, kept, quarantine
-from planforge.workspace.keeping.kept import ATTEMPT, Work
+from planforge.workspace.archive import catalogue, quarantine
+from planforge.workspace.archive.catalogue import ATTEMPT, Work
+from planforge.workspace.keeping import contents, directories
 from planforge.workspace.worktrees import FRESH, Worktrees
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def archived(
 
     work = [
         item
-        for item in kept.everything(project.git, run)
+        for item in catalogue.everything(project.git, run)
         if matches(item.run, item.files, item.name, item.subject, item.why)
     ]
     outside = [

@@ -29,7 +29,7 @@ from planforge.rules.pipelines import Pipeline
 from planforge.rules.protection import Protection, SizeSettings
 from planforge.rules.protection.patterns import Patterns
 from planforge.rules.scanning.issues import Waiver, check_waiver
-from planforge.workspace.check import Check
+from planforge.workspace.checks import Check
 from planforge.workspace.preparation import Preparation
 from planforge.workspace.sandbox import Sandboxing
 from planforge.workspace.secrets import SecretSettings

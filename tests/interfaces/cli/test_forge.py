@@ -22,7 +22,7 @@ from planforge.kernel.events import (
     RunEnded,
     RunStarted,
 )
-from planforge.workspace.trees import COOKIE
+from planforge.workspace.launch.trees import COOKIE
 from programs import planforge
 from rehearsals import Rehearsal, copied, eventually
 from repositories import git

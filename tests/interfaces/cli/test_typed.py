@@ -185,7 +185,7 @@ DOCUMENTS = {
     "app/story.py": "the sample project's own files, and the name of its script",
     "documents/evidence_page.py": "how a reader of a pull request verifies it",
     "documents/lessons.py": "the head of the lessons file",
-    "workspace/updating.py": "the content of git's index.lock while it is held",
+    "workspace/landing/updates.py": "the content of git's index.lock while it is held",
 }
 """Files with texts that people read in a file, where nobody could render an action."""
 

@@ -85,8 +85,8 @@ def orphans(state: Path) -> Iterator[tuple[str, list[int]]]:
     """Programs of a dead Planforge, each with its remaining processes."""
     import msgspec
 
-    from planforge.workspace import trees
-    from planforge.workspace.cookies import BOOT, Record
+    from planforge.workspace.launch import trees
+    from planforge.workspace.processes.cookies import BOOT, Record
     from planforge.workspace.sandbox import RECORDS
 
     boot = BOOT.read_text().strip() if BOOT.exists() else ""
@@ -114,7 +114,7 @@ def _sitting(project: Project) -> Iterator[tuple[int, str, str]]:
 
 def quarantine(start: Path) -> Iterator[Finding]:
     """Files outside of git, because they contain secrets or git cannot store them."""
-    from planforge.workspace.keeping.quarantine import everything
+    from planforge.workspace.archive.quarantine import everything
 
     project = here(start)
     if project is None:

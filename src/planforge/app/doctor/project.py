@@ -19,7 +19,7 @@ from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.agents.profiles import Profile
-    from planforge.workspace.check import Check
+    from planforge.workspace.checks import Check
 
 SKEW_SECONDS = 5.0
 """The most seconds that clocks may differ without a warning."""
@@ -160,7 +160,7 @@ def _detected(project: Project) -> Iterator[Finding]:
 
 def preparation(start: Path) -> Iterator[Finding]:
     """What each worktree gets before an agent starts."""
-    from planforge.workspace.bringing import INCLUDE, included
+    from planforge.workspace.preparation.untracked import INCLUDE, included
 
     project = settled(start)
     if project is None:

@@ -58,7 +58,7 @@ def _ignore(project: Project) -> Iterator[str]:
 
 
 def _end_orphans(project: Project) -> Iterator[str]:
-    from planforge.workspace.cookies import sweep
+    from planforge.workspace.processes.cookies import sweep
 
     for swept in sweep(project.state):
         ended = counted(swept.processes, "process", "processes")
@@ -66,7 +66,7 @@ def _end_orphans(project: Project) -> Iterator[str]:
 
 
 def _remove_locks(project: Project) -> Iterator[str]:
-    from planforge.workspace import stale_locks
+    from planforge.workspace.git import stale_locks
     from planforge.workspace.worktrees import changing
 
     if not stale_locks.find(project.git):

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from planforge.app.doctor.findings import OK, Finding
-from planforge.workspace import repository as unusual
 from planforge.workspace.git import Git
+from planforge.workspace.git import repository as unusual
 
 
 def repository(start: Path) -> Iterator[Finding]:

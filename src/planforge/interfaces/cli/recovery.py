@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from planforge.app.cleanup import Cleanup
     from planforge.app.recovery import Recoverable, Restored, Shown, WorktreeList
-    from planforge.workspace.cleaning import Item
+    from planforge.workspace.worktrees.cleanup import Item
 
 
 @click.group()
