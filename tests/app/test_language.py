@@ -6,15 +6,15 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from calls import every_command
-from planforge.actions import TEXT, Action, Advice, Blank, Hint
+from planforge.actions import TEXT, Action, Advice, Blank, Hint, Verb
 from planforge.app import forges, overview, plans, replays, runs
 from planforge.app.language import Reply, Speaker, endings, perform, talking
 from planforge.app.language import doing as doing_module
-from planforge.app.language.replies import in_our_words, line, shown, worded
+from planforge.app.language.replies import line, shown, worded
 from planforge.app.project import Project
 from planforge.app.runs import background, driver
 from planforge.errors import InvalidInput, RefusedByGate
@@ -171,31 +171,15 @@ def test_an_action_is_a_command_of_the_chat_where_there_is_one() -> None:
     assert in_chat(Action("fix", again="fix-001")) == "`planforge fix --again fix-001`"
 
 
-def test_commands_of_the_shell_become_commands_of_the_chat_where_there_is_one() -> None:
-    assert in_our_words("run `planforge resume run-003`") == "run `!resume run-003`"
-    assert in_our_words("`planforge plan cancel 1 --reason TEXT`") == "`!plan cancel 1`"
-    assert in_our_words("`planforge gate show gate-001`") == "`planforge gate show gate-001`"
-
-
-@pytest.mark.parametrize("more", ["", " plan-001", " plan-001 phase-1 --reason TEXT", " --json", " -"])
-def test_no_command_of_the_shell_becomes_another_one_in_a_chat(more: str) -> None:
-    """As `planforge plan tasks` would, of which `!plan tasks` makes a plan called so."""
-    for path in every_command():
-        shell = f"`planforge {' '.join(path)}{more}`"
-        ours = in_our_words(shell)
-        if ours != shell:
-            meant = type(parse(ours.strip("`"))).__struct_config__.tag
-            same = " ".join(path)
-            wanted = {"forge": "forge resume" if "plan-001" in more else "forge help", "plan": "plan help"}
-            assert meant == wanted.get(same, same), shell
-
-
-def test_a_request_is_typed_in_a_chat_as_it_is_read_there() -> None:
-    assert in_our_words('`planforge forge "what you want"`') == '`!forge "what you want"`'
-    assert in_our_words("`planforge forge 'it is\n\nlarge'`") == '`!forge "it is\n\nlarge"`'
-    assert in_our_words('`planforge plan create "A cache"`') == '`!plan "A cache"`'
-    for shell in ("fix 'a cache' --anyway", "forge plan-001 --cap 2", "plan create this --task TASK-ID"):
-        assert in_our_words(f"`planforge {shell}`") == f"`planforge {shell}`"
+@pytest.mark.parametrize("items", [(), ("plan-001",), ("plan-001", "phase-1")])
+@pytest.mark.parametrize("verb", get_args(Verb))
+def test_no_action_is_another_one_in_a_chat(verb: Verb, items: tuple[str, ...]) -> None:
+    """As `plan tasks` would be: `!plan tasks` makes a plan called so."""
+    here = line(Action(verb, *items, reason=TEXT), command)
+    if here.startswith("!"):
+        meant = type(parse(here)).__struct_config__.tag
+        wanted = {"forge": "forge resume" if items else "forge help"}
+        assert meant == wanted.get(verb, verb), here
 
 
 def test_a_flag_that_a_chat_does_not_have_is_never_said_alone(at: Rehearsal, project: Project) -> None:

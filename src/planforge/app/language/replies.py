@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +12,6 @@ from planforge.errors import InvalidInput, PlanforgeError, nearest
 from planforge.rules.commands import Command, Misused, NoCommand, parse, shapes
 from planforge.rules.commands.grammar import WORDS
 
-OURS = re.compile(r"`planforge (?P<rest>[^`]+)`")
-REASON = re.compile(r"\s+--reason TEXT\b")
 NAMED = Action("chat", **{"as": Blank("NAME")})
 """How a person says who they are: when the chat begins, not with each command."""
 
@@ -57,7 +53,7 @@ def said(text: str, *, data: object = None, then: tuple[Hint, ...] = (), runs: t
 def refused(error: PlanforgeError, command: Command | None = None) -> Reply:
     """A reply to a command that was not."""
     return Reply(
-        text=in_our_words(error.message),
+        text=error.message,
         hint=error.hint,
         command=command,
         exit_code=error.exit_code,
@@ -113,7 +109,7 @@ def _plainly(action: Action) -> str:
 def worded(hint: Hint, shell: Callable[[Action], str] = _plainly) -> str:
     """A hint with each action as it is typed here, or in the shell if nothing here does it."""
     if isinstance(hint, str):
-        return in_our_words(hint).replace("`--as NAME`", f"`{shell(NAMED)}`")
+        return hint.replace("`--as NAME`", f"`{shell(NAMED)}`")
     return written(hint, lambda action: typed(action) or shell(action))
 
 
@@ -126,30 +122,6 @@ def shown(reply: Reply, shell: Callable[[Action], str] = _plainly) -> str:
     """A whole reply, as a person reads it."""
     hint = [worded(reply.hint, shell)] if reply.hint else []
     return "\n".join([reply.text, *hint, *(f"next: {line(each, shell)}" for each in reply.next)])
-
-
-def in_our_words(text: str) -> str:
-    """A text that names commands of the shell, with those that can be typed here as they are typed here."""
-
-    def ours(found: re.Match[str]) -> str:
-        here = _typed_here(REASON.sub("", found["rest"]))
-        return f"`{here}`" if here else found[0]
-
-    return OURS.sub(ours, text)
-
-
-def _typed_here(shell: str) -> str:
-    """What is typed here for a command of the shell; empty if that does what nothing here does."""
-    try:
-        words = shlex.split(shell)
-    except ValueError:
-        return ""
-    match words:
-        case ["forge" | "fix" as command, said] if not shell.endswith(f" {said}"):  # in quotation marks
-            return _described(command, said)
-        case ["plan", "create", said]:
-            return _described("plan", said)
-    return _if_known(shell)
 
 
 def _if_known(words: str) -> str:
