@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import approvals, phases, plans, report, statuses, work
+from planforge.app import (
+    approvals,
+    landing,
+    phases,
+    plans,
+    proof_checks,
+    proofs,
+    report,
+    runs,
+    statuses,
+    work,
+)
 from planforge.app.overview import Overview, overview
 from planforge.app.phases import PhasesView
 from planforge.app.project import Project
@@ -133,6 +144,14 @@ def test_a_phase_that_fails_stops_the_plan_and_the_same_yes_holds_for_going_on(t
     assert texts.statuses == ["done", "done", "pending", "pending"]
     assert texts.run() == 0
     assert texts.status == "DONE"
+    landing_run = landing.begin(texts.project)
+    assert landing_run is not None
+    assert drive(texts.project, landing_run).exit_code == 0
+    every = [row.run for row in runs.rows(texts.project)]
+    assert len(every) == 5
+    for run in every:  # also those that go on under a yes that another one used, and the one about a branch
+        _, checked = proof_checks.checked(proofs.made(texts.project, run))
+        assert checked.faults == ()
     used = [event for event in texts.recorded(events.ApprovalUsed) if isinstance(event, events.ApprovalUsed)]
     assert [(event.run, event.continues) for event in used] == [
         ("run-002", ""),

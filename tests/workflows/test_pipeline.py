@@ -675,6 +675,15 @@ def test_a_task_that_goes_on_at_any_stage_in_any_status_comes_to_its_end(of: Pip
         assert statuses(again)[-1] == ("committed" if landed else "delivered"), stage.name
 
 
+@pytest.mark.parametrize("status", ["draft", "plan-revision-required", "code-revision-required"])
+@pytest.mark.parametrize("of", BUILTIN.values(), ids=BUILTIN)
+def test_a_task_that_has_left_nothing_begins_anew_in_any_status_that_it_is_resumed_in(
+    of: Pipeline, status: str
+) -> None:
+    flow = run(world(**CONTENT.get(of.name, {})), of, start=of.stages[0].name, status=status)
+    assert flow.result.done, flow.result.reason
+
+
 @pytest.mark.parametrize("status", RESUMED)
 @pytest.mark.parametrize("of", [DEFAULT, BUG_QUICK], ids=lambda of: of.name)
 def test_a_review_that_asks_for_a_revision_moves_a_task_in_any_status_along_its_table(

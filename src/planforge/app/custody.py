@@ -19,6 +19,7 @@ from planforge.kernel.ledger import Fault
 from planforge.kernel.replay.proof import Proof
 from planforge.kernel.replay.proof_reading import fault
 from planforge.rules.attempts import fault_of_evidence
+from planforge.workflows import chat
 from planforge.workspace.checks.judgement import rejudged
 from planforge.workspace.git import bare_objects
 from planforge.workspace.reports import read_unittest
@@ -50,13 +51,19 @@ def _about(proof: Proof, recorded: Sequence[Recorded]) -> Iterator[Fault]:
             recorded_as = item.event.flow, item.event.flow_version
             if recorded_as != named:
                 yield _at(item, "the manifest names another flow")
-            if item.event.subject and item.event.subject not in about.plans:
-                yield _at(item, f"the manifest does not name `{item.event.subject}`")
+            subject = item.event.subject
+            if _has_history(subject) and subject not in about.plans:
+                yield _at(item, f"the manifest does not name `{subject}`")
     plans = {getattr(item.event, "plan", "") for item in recorded if item.stream == about.run}
     for plan in sorted(plans - {"", *about.plans}):
         yield fault(f"the run is about `{plan}`, which the manifest does not name")
     if summary_of(recorded) != manifest.summary:
         yield fault("the summary in the manifest does not say what the events say")
+
+
+def _has_history(subject: str) -> bool:
+    """Whether what a run is about has events of its own; a branch and a chat have none."""
+    return bool(subject) and subject != chat.SUBJECT and not subject.startswith("refs/")
 
 
 def _objects(proof: Proof, recorded: Sequence[Recorded]) -> Iterator[Fault]:
@@ -121,6 +128,7 @@ def _landings(recorded: Iterable[Recorded]) -> Iterator[Fault]:
 def _approvals(recorded: Iterable[Recorded], run: str) -> Iterator[Fault]:
     """An approval is of exact content, and opens one gate once, before anything runs."""
     given: dict[tuple[str, str], str] = {}
+    used_by: dict[tuple[str, str, str], str] = {}
     taken: set[tuple[str, str]] = set()
     for item in recorded:
         match item.event:
@@ -130,8 +138,13 @@ def _approvals(recorded: Iterable[Recorded], run: str) -> Iterator[Fault]:
             ) if item.stream == plan:
                 given[plan, gate] = content
             case events.ApprovalUsed(plan=plan, gate=gate, content=content) as used if item.stream == plan:
-                if given.pop((plan, gate), None) != content:
+                if used.continues:  # the same yes still holds for going on with a plan that was stopped
+                    is_given = used_by.get((plan, used.continues, content)) == used.token
+                else:
+                    is_given = given.pop((plan, gate), None) == content
+                if not is_given:
                     yield _at(item, f"nobody approved `{content[:12]}`, or it was used before")
+                used_by[plan, used.run, content] = used.token
                 if used.run == run:
                     taken.add((plan, content))
             case events.PlanStarted(plan=plan, content=content) if item.stream == run:

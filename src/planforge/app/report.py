@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from planforge.app.plans import PlanRow
     from planforge.app.project import Project
 
+STAGE = "stage"
+"""The kind of a step that is a stage of a pipeline."""
+
 
 class Round(msgspec.Struct, kw_only=True):
     """One audit of the plan."""
@@ -158,7 +161,8 @@ class _Teller:
         self._steps: dict[str, Step] = {}
 
     def _attempt(self, step: str, attempt: int) -> Attempt:
-        return next(item for item in self._steps[step].attempts if item.attempt == attempt)
+        """The newest one of that number: the attempts of a stage are counted anew in each round."""
+        return next(item for item in reversed(self._steps[step].attempts) if item.attempt == attempt)
 
     @singledispatchmethod
     def take(self, event: Event) -> None:
@@ -244,7 +248,11 @@ class _Teller:
     def _(self, event: events.StepStarted) -> None:
         step = self._steps[event.step]
         step.status = "in-progress"
-        if step.kind == "implement" or event.attempt > 1:  # the first look of an audit changes nothing
+        if step.kind == STAGE and not step.attempts[-1].base:
+            step.attempts.pop()  # the round of the stage, which this attempt is
+        if (
+            step.kind in ("implement", STAGE) or event.attempt > 1
+        ):  # the first look of an audit changes nothing
             step.attempts.append(Attempt(attempt=event.attempt, base=event.base))
 
     @take.register
@@ -284,7 +292,7 @@ class _Teller:
     @take.register
     def _(self, event: events.StageStarted) -> None:
         if event.stage not in self._steps:
-            step = Step(step=event.stage, title=event.role, kind="stage", files=(), depends_on=())
+            step = Step(step=event.stage, title=event.role, kind=STAGE, files=(), depends_on=())
             self._steps[event.stage] = step
             self.document.steps.append(step)
         self._steps[event.stage].status = "in-progress"

@@ -134,7 +134,7 @@ def _ways_on(project: Project, found: TaskRow) -> Iterator[Way]:
     if found.status in FINAL:
         return
     if busy := _unfinished(project, found.task):
-        yield Way(command=Action("resume", busy), does="goes on with the run that is not finished")
+        yield from _ways_of_run(project, busy)
         return
     if found.status == COMMITTED:
         does = "merges it into your branch, once the merged tree has passed"
@@ -222,6 +222,19 @@ def _is_judged(project: Project, found: TaskRow) -> bool:
 
     of = pipelines.find(project.root, found.pipeline)
     return any(each.name == found.stage and each.verdict not in ("", "evidence") for each in of.stages)
+
+
+def _ways_of_run(project: Project, run: str) -> Iterator[Way]:
+    """What can be done while a run is at the task: decide what it waits for, resume it, or end it."""
+    from planforge.app import runs
+
+    awaited = runs.waiting_for(project, run)
+    for action in awaited:
+        yield Way(command=action, does="shows what the run waits for, and how to decide", cost="no tokens")
+    running = any(row.run == run and row.status == "running" for row in runs.rows(project, unfinished=True))
+    if not awaited and not running:
+        yield Way(command=Action("resume", run), does="resumes the run that is not finished")
+    yield Way(command=Action("cancel", run), does="ends the run; its work is kept", cost="no tokens")
 
 
 def _unfinished(project: Project, task: str) -> str:
@@ -525,7 +538,8 @@ def _require_possible(project: Project, found: TaskRow, actor: str) -> None:
     deciders.require_other_author(project, found.task, actor)
     if busy := _unfinished(project, found.task):
         raise RefusedByGate(
-            f"`{found.task}` has an unfinished run, `{busy}`", Advice("run {}", Action("resume", busy))
+            f"`{found.task}` has an unfinished run, `{busy}`",
+            Advice("resume it: {}, or end it: {}", Action("resume", busy), Action("cancel", busy)),
         )
     if found.status in FINAL:
         raise RefusedByGate(

@@ -241,7 +241,8 @@ async def _judged(course: Course, stage: Stage, outcome: str) -> None:
         code = course.writes_code(of.stages[of.back_to(of.index(stage.name))])
         await _move(course, "code-revision-required" if code else "plan-revision-required")
     else:
-        await _move(course, course.earned())
+        if (status := course.earned()) != TASK.initial:  # no stage makes a task what it was at first
+            await _move(course, status)
         if stage.lands and course.changed:
             await _move(course, COMMITTED)
 

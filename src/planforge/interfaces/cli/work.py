@@ -153,7 +153,8 @@ def summary(document: Document, then: tuple[Hint, ...] = ()) -> str:
     if document.warning:
         lines.append(f"warning: {document.warning}")
     if document.landed_commit:
-        lines.append(f"branch: {document.branch} at {document.landed_commit[:12]}")
+        at = document.landed_commit[:12]
+        lines.append(f"branch: {document.branch} at {at}" if document.branch else f"commit: {at}")
     elif document.written and not document.cancelled:
         lines.append(f"plan: {document.path}")
     if document.left:
