@@ -44,7 +44,7 @@ def land(
     NAME is a plan, a fix or a task: `7`, `fix-2`, `task-001`. Without a name, everything that is finished
     lands, in order. Each one is merged, the tests run again on the merged tree, and only then the branch
     moves. A branch that is checked out is not moved: the work lands on `planforge/landed/BRANCH` beside it.
-    `--update-checkout` then updates the branch and its files, if none of your changes is in the way.
+    `--update-checkout` then updates the branch and its files, unless you have uncommitted changes.
 
     \b
     Examples:
