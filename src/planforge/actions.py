@@ -74,12 +74,15 @@ class Action:
 
     def __str__(self) -> str:
         """The action in words, quoted as a shell wants them; an interface says what comes before them."""
-        words = [self.verb, *map(_word, self.items)]
+        options: list[str] = []
         for name, value in self.options.items():
             if value is not False:
-                words.append(f"--{name.replace('_', '-')}")
-                words += [] if value is True else [_word(value)]
-        return " ".join(words)
+                options.append(f"--{name.replace('_', '-')}")
+                options += [] if value is True else [_word(value)]
+        items = list(map(_word, self.items))
+        if any(item.startswith("-") for item in self.items):  # it would be taken for an option
+            return " ".join([self.verb, *options, "--", *items])
+        return " ".join([self.verb, *items, *options])
 
 
 def _word(value: Value) -> str:

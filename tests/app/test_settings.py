@@ -96,6 +96,11 @@ def test_only_what_can_be_left_out_may_be_empty(key: str) -> None:
     ("text", "problem"),
     [
         (r'forge.plans = "a\u0000b"', r"`forge.plans` has the control character '\x00' in it"),
+        (
+            'check.command = ["a"]\ncheck.env = {"A=B" = "c"}',
+            "`A=B` is not the name of an environment variable",
+        ),
+        ('agents.profiles.odd = {command = ["true"], env = {"A B" = "c"}}', "`A B` is not the name of an"),
         ("check.command = []", "`check.command` names no program"),
         ('checks.lint.command = [" "]', "`checks.lint.command` names no program"),
         ('land.branch = "a b"', "`land.branch`: `a b` is not the name of a branch"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,14 +11,14 @@ import pytest
 
 from calls import caller
 from planforge.actions import Action
-from planforge.app import facts, pipelines, proof_checks, proofs, replays, runs, tasks
+from planforge.app import facts, landing, pipelines, proof_checks, proofs, replays, runs, tasks
 from planforge.app.overview import overview
 from planforge.app.project import Project
-from planforge.app.runs import cancellation
-from planforge.errors import InvalidInput, NeedsPerson, NotFound, PlanEdited, RefusedByGate
+from planforge.app.runs import cancellation, driver
+from planforge.errors import CannotPerform, InvalidInput, NeedsPerson, NotFound, PlanEdited, RefusedByGate
 from planforge.interfaces.cli.typed import line
 from planforge.kernel.effects import ReadFacts
-from planforge.kernel.events import ApprovalUsed, FrictionNoted, StageEnded
+from planforge.kernel.events import ApprovalUsed, FrictionNoted, MergeChecked, Recorded, StageEnded
 from repositories import git
 from shops import (
     BAD,
@@ -228,6 +229,43 @@ def test_a_committed_task_lands_through_the_queue_like_a_plan(
     assert call("land").out == "nothing to land\n"
     assert call("land", "task-001").out == "nothing to land\n"
     assert call("verify").code == 0
+
+
+def test_a_task_that_is_abandoned_while_its_landing_is_tested_does_not_land(shop: Shop) -> None:
+    project = shop(TWICE[1:], SHORT)
+    assert go(project, tasks.begin(project, "short", "Count lines")).exit_code == 0
+    (project.root / "more.py").write_text("more = 1\n")
+    git(project.root, "add", "more.py")
+    git(project.root, "commit", "--quiet", "-m", "by hand")
+    run = landing.begin(project, ["task-001"])
+    assert run is not None
+
+    def abandon(recorded: Recorded) -> None:
+        if isinstance(recorded.event, MergeChecked):
+            tasks.abandon(project, "1", actor="Ada", reason="no longer wanted")
+
+    assert driver.drive(project, run, abandon).exit_code == RefusedByGate.exit_code
+    assert tasks.row(project, "1").status == "abandoned"
+    assert "it is abandoned" in runs.rows(project)[-1].reason
+    assert replays.replay(project, run).agrees
+
+
+def test_a_review_of_a_document_that_is_gone_is_not_overridden(shop: Shop) -> None:
+    project = shop((STORY[0], scene("Stage: review-plan", say="Hm.")))
+    assert go(project, tasks.begin(project, "default", "Count lines")).exit_code == NeedsPerson.exit_code
+    (project.root / tasks.row(project, "1").path / "PLAN.md").unlink()
+    with pytest.raises(RefusedByGate, match="judges `plan`, which is not there yet"):
+        tasks.override(project, "1", stage="review-plan", actor="Ada", reason="I know it")
+
+
+def test_a_pipe_in_the_place_of_a_document_keeps_nobody_waiting(shop: Shop) -> None:
+    project = shop((STORY[0], scene("Stage: review-plan", say="Hm.")))
+    go(project, tasks.begin(project, "default", "Count lines"))
+    document = project.root / tasks.row(project, "1").path / "PLAN.md"
+    document.unlink()
+    os.mkfifo(document)
+    with pytest.raises(CannotPerform, match=r"`PLAN.md` cannot be read: not a file but a pipe"):
+        tasks.resume(project, "1", at="review-plan", rounds=0, actor="Ada")
 
 
 @pytest.mark.dear

@@ -49,8 +49,11 @@ class Lander:
         )
 
     async def advance(self, effect: effects.AdvanceBranch, call: Call) -> effects.Landing:
-        """Move the branch, or find that it was moved."""
-        del call
+        """Move the branch, or find that it was moved; not for what was given up while it was tested."""
+        if effect.item and not (
+            call.resumed and branches.holds(self._project.git, effect.landing, effect.commit)
+        ):
+            queue.require_wanted(self._project, effect.item)
         return await asyncio.to_thread(
             branches.advance,
             self._project.git,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from planforge.app import plans, tasks
+from planforge.errors import CannotPerform
 from planforge.kernel import events
 from planforge.kernel.effects import HeldPlan, Queue, QueuedPlan, QueuedStep
 from planforge.kernel.events import Event
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 MADE = ("PatchProposed", "PatchApplied", "PlanLanded", "LandingCaughtUp")
 """The facts that say which commits on branches are of Planforge's making."""
+
+GIVEN_UP = ("CLOSED", "CANCELLED", "abandoned")
+"""The statuses of what does not land any more."""
 
 
 class Applied(NamedTuple):
@@ -202,6 +206,13 @@ def made(project: Project) -> set[str]:
             case events.LandingCaughtUp() as event:
                 found.add(event.commit)
     return found
+
+
+def require_wanted(project: Project, name: str) -> None:
+    """Refuse to land what a person has closed, cancelled or abandoned, perhaps while it was being tested."""
+    row = tasks.row(project, name) if tasks.is_named(name) else plans.row(project, name)
+    if row.status in GIVEN_UP:
+        raise CannotPerform(f"it is {row.status}")
 
 
 def queue(project: Project, branch: str, tip: str, names: Collection[str] = ()) -> Queue:

@@ -62,6 +62,9 @@ LEAST = {
 """The least that makes sense of a number; 0 for all others. No heartbeat at all is 0 too."""
 
 
+VARIABLE = re.compile(r"[^=\x00-\x20\x7f]+")
+"""The name of an environment variable, as wide as programs have them."""
+
 NO_BRANCH = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|//|^[-/]|(?:^|/)\.")
 """What git refuses in the name of a branch."""
 
@@ -322,6 +325,7 @@ def parse(content: bytes) -> Settings:
         settings = _with_what_is_known(settings, said["agents"]["profiles"])
     for key, value in _values(settings, ()):
         _require_text(key, value)
+        _require_variable(key)
         if not isinstance(value, int | float):
             continue
         least = LEAST.get(".".join(key), 0)
@@ -384,6 +388,12 @@ def _require_text(key: toml.Key, value: object) -> None:
             )
     if isinstance(value, str) and (found := CONTROL.search(value)):
         raise wrong(f"`{toml.dotted(key)}` has the control character {found[0]!r} in it")
+
+
+def _require_variable(key: toml.Key) -> None:
+    """Refuse what no environment can hold: no program could be started with it."""
+    if key[-2:-1] == ("env",) and not VARIABLE.fullmatch(key[-1]):
+        raise wrong(f"`{toml.dotted(key)}`: `{key[-1]}` is not the name of an environment variable")
 
 
 def _paths(settings: Settings) -> Iterator[tuple[toml.Key, str, bool]]:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import REQUEST, TEXT, Action, Advice, Blank
-from planforge.errors import Conflict, InvalidInput, NotFound, PlanEdited, RefusedByGate
+from planforge.errors import CannotPerform, Conflict, InvalidInput, NotFound, PlanEdited, RefusedByGate
+from planforge.kernel.files import read_regular
 from planforge.kernel.ledger import Write
 from planforge.kernel.objects import address, write_atomically
 from planforge.rules.gates.evaluation import VOID
@@ -519,7 +520,7 @@ def _move(project: Project, task: str, event: str, *also: Event, actor: str, rea
     from planforge.rules.states.tables import TASK
 
     def decide() -> list[Write]:
-        status = TASK.after(row(project, task).status, event)
+        status = TASK.after(row(project, task).status, event, task)
         moved = TaskMoved(task=task, event=event, status=status, actor=actor, reason=reason)
         return [Write(task, None, [*also, moved])]
 
@@ -556,9 +557,11 @@ def read_document(project: Project, task: str, name: str) -> DocumentText:
     from planforge.kernel.effects import DocumentText
 
     try:
-        content = _document(project, task, name).read_bytes()
+        content = read_regular(_document(project, task, name))
     except FileNotFoundError:
         return DocumentText(text="", object="")
+    except OSError as error:
+        raise CannotPerform(f"`{name}` cannot be read: {error.strerror}") from error
     return DocumentText(text=content.decode("utf-8", "replace"), object=project.ledger.objects.put(content))
 
 
@@ -567,7 +570,7 @@ def write_document(project: Project, task: str, name: str, text: str, replaces: 
     from planforge.kernel.effects import DocumentText
 
     path, content = _document(project, task, name), text.encode()
-    found = address(path.read_bytes()) if path.exists() else ""
+    found = address(read_regular(path)) if path.exists() else ""
     if found not in (replaces, address(content)):
         what = "was edited" if found else "was removed"
         raise PlanEdited(f"`{name}` {what} while Planforge was working on it; it is left as it is")

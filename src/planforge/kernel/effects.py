@@ -876,6 +876,8 @@ class AdvanceBranch(Effect[Landing], frozen=True, kw_only=True):
     landing: str
     commit: str
     expected: str
+    item: str = ""
+    """The plan, fix or task that lands by this; refused if a person has given it up meanwhile."""
 
     @property
     def about(self) -> str:

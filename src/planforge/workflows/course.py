@@ -209,7 +209,8 @@ class Course:
         """What a stage judges that nobody has written yet; empty if all of it is there."""
         stage = self.request.pipeline.stages[self.request.pipeline.index(name)]
         for each in self.subjects(stage):
-            written = self.changed if self.writes_code(each) else each.leaves in self.documents
+            text = self.documents.get(each.leaves)
+            written = self.changed if self.writes_code(each) else text is not None and text.object
             if not written:
                 return f"`{each.name}`"
         return ""

@@ -224,6 +224,7 @@ DECLARED = (
         name="land",
         flow=land,
         request=LandRequest,
+        version=2,
         outcome=_landed,
         again=_land_again,
         needs=("landing",),

@@ -247,13 +247,14 @@ async def _restarted(request: LandRequest, target: Target, reason: str) -> None:
     )
 
 
-async def _advanced(target: Target, commit: str) -> bool:
+async def _advanced(target: Target, commit: str, item: str = "") -> bool:
     landing = await AdvanceBranch(
         branch=target.branch,
         branch_at=target.branch_at,
         landing=target.landing,
         commit=commit,
         expected=target.tip,
+        item=item,
     )
     return landing.landed
 
@@ -284,7 +285,11 @@ async def _tried(request: LandRequest, target: Target, item: QueuedPlan) -> NotL
         return await _failed(request, target, item, merged, evidence)
     if fault := fault_of_evidence(evidence):
         return await _held(request, item.plan, fault)
-    if await _advanced(target, merged.commit):
+    try:
+        landed = await _advanced(target, merged.commit, item.plan)
+    except PerformerFailed as error:
+        return await _held(request, item.plan, error.message)
+    if landed:
         await Note(
             PlanLanded(
                 plan=item.plan,

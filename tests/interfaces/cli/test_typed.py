@@ -219,6 +219,12 @@ def test_no_command_line_stands_as_text_below_the_interfaces() -> None:
     assert found == []
 
 
+def test_what_begins_with_a_dash_is_not_taken_for_an_option() -> None:
+    assert (
+        command(Action("plan create", "-h limits", new=True)) == "planforge plan create --new -- '-h limits'"
+    )
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_an_exception_is_one(name: str) -> None:
     assert command_lines((SOURCE / name).read_text())

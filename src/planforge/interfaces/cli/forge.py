@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.actions import Action, Advice, Blank
 from planforge.interfaces.cli import plan_make
 from planforge.interfaces.cli.options import given_up_option
 from planforge.interfaces.cli.printing import table
@@ -227,8 +228,6 @@ def audit(words: tuple[str, ...]) -> None:
     """Reserved: an audit alone is a command of `plan`"""
     from planforge.errors import InvalidInput
 
-    named = words[0] if words else "PLAN"
-    audit = f"planforge plan audit {named}"
-    raise InvalidInput(
-        "`audit` is not a request", f"run `{audit}`; for its form alone, `{audit} --structural`"
-    )
+    named = words[0] if words else Blank("PLAN")
+    whole, form = Action("plan audit", named), Action("plan audit", named, structural=True)
+    raise InvalidInput("`audit` is not a request", Advice("run {}; for its form alone, {}", whole, form))

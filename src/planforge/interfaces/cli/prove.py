@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.actions import Action
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.typed import command
 from planforge.interfaces.cli.views import here
 from planforge.kernel.wording import counted
 
@@ -115,7 +117,7 @@ def _proved(made: Proved) -> str:
         f"{made.file}: {counted(made.events, 'event')}{others}, {counted(made.objects, 'object')}, "
         f"{counted(made.size, 'byte')}\n"
         f"head: {made.head.seq} {made.head.hash}\n"
-        f"next: planforge check-proof {made.file}"
+        f"next: {command(Action('check-proof', made.file))}"
     )
 
 
