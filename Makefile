@@ -6,10 +6,10 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all slow tour tour-page guardrails test-agents test-projects soak soak-tests crash check format bench docs lock clean
 
-help: ## Show what can be made
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .venv/ready ## Play the whole story with the rehearsal agent: no model, no account, no key
+demo: .venv/ready ## Play a whole run with the rehearsal agent: no model, no account, no key
 	$(BIN)/planforge demo
 
 # One more at a time than there are usually cores: tests also wait, for disks and for processes.
@@ -19,11 +19,11 @@ test: .venv/ready ## Run the tests, within six minutes on two cores
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not dear" --hypothesis-profile quick
 
-test-all: .venv/ready ## Run all tests, also the dear ones; TEST_ALL=--nothing-skipped fails if one could not run here
+test-all: .venv/ready ## Run all tests, also the expensive ones; TEST_ALL=--nothing-skipped fails if one could not run here
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TEST_ALL)
 
-slow: .venv/ready ## Run all tests, and say which cost most in computing (SLOW=tests/kernel for some of them)
+slow: .venv/ready ## Run all tests, and list those that compute most (SLOW=tests/kernel for some of them)
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -p tools.costs $(SLOW)
 
@@ -33,7 +33,7 @@ test-agents: .venv/ready ## Drive the real claude, codex, gemini, … against a 
 tour: .venv/ready ## Take the tour in three real projects, and compare what is seen with the pages in docs/
 	$(BIN)/python tools/take_tour.py
 
-tour-page: .venv/ready ## Take the tour and write its pages anew
+tour-page: .venv/ready ## Take the tour and write its pages
 	$(BIN)/python tools/take_tour.py --write
 
 test-projects: .venv/ready ## Gather evidence on real projects from the package indexes, and compare with their runners
@@ -42,10 +42,10 @@ test-projects: .venv/ready ## Gather evidence on real projects from the package 
 soak: .venv/ready ## Ten thousand histories with crashes, none of which may lose a tree (SOAK="--help" for more)
 	PYTHONPATH=tests $(BIN)/python -m soak --sequences 10000 --jobs 2 --done build/soak $(SOAK)
 
-soak-tests: .venv/ready ## All tests, each property tried as often as is worth it and not as somebody waits for
+soak-tests: .venv/ready ## Run all tests, with many more tries of each property
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --hypothesis-profile soak
 
-crash: .venv/ready ## Kill whole stories at every boundary and resume them: none may end otherwise (CRASH="--help" for more)
+crash: .venv/ready ## Kill whole runs at every boundary and resume them: all must end the same (CRASH="--help" for more)
 	PYTHONPATH=tests $(BIN)/python -m crash.everywhere --jobs 2 --done build/crash $(CRASH)
 
 check: .venv/ready ## Formatter, linter, types, import contract
@@ -54,7 +54,7 @@ check: .venv/ready ## Formatter, linter, types, import contract
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: .venv/ready ## Rewrite the code in house format
+format: .venv/ready ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -62,20 +62,20 @@ bench: .venv/ready .venv-bench/ready ## Measure against a bare commit and the pe
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m benchmarks.bench $(BENCH)
 
-guardrails: .venv/ready ## Agents that misbehave, and what becomes of it (GUARDRAILS="--sample" for a minute)
-	@$(BIN)/python -m compileall -q src
+guardrails: .venv/ready ## Run misbehaving agents and measure what is caught (GUARDRAILS="--sample" for a minute)
+	@$(BIN)/python -m compileall -q src benchmarks/guardrails
 	$(BIN)/planforge bench guardrails --html build/guardrails.html $(GUARDRAILS)
 
-docs: .venv/ready ## Write the help pages anew
+docs: .venv/ready ## Write the help pages
 	$(BIN)/python tools/help_pages.py
 
-lock: ## Write requirements.lock and that of the benchmarks' peers anew (needs uv)
+lock: ## Write both lock files again (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-emit-index-url --no-header --output-file requirements.lock
 	uv pip compile benchmarks/requirements.in --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-emit-index-url --no-header --output-file benchmarks/requirements.lock
 
-clean: ## Remove everything that was made
+clean: ## Remove everything that make created
 	rm -rf .venv .venv-bench build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 # A clone that was moved, or whose Python is gone, is set up again.
@@ -83,7 +83,7 @@ ifneq ($(shell .venv/bin/python -c '' 2>/dev/null && cat .venv/ready 2>/dev/null
 .PHONY: .venv/ready
 endif
 
-.venv/ready: requirements.lock pyproject.toml
+.venv/ready: requirements.lock pyproject.toml benchmarks/guardrails/pyproject.toml
 	@python='$(PYTHON)'; : "$${python:=$$(tools/find-python)}"; \
 	  test -n "$$python" && "$$python" tools/set_up.py .venv requirements.lock --project
 

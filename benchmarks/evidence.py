@@ -13,8 +13,8 @@ from pathlib import Path
 from benchmarks.measuring import Figure, at_most, progress, ratio, rounds
 
 from planforge.kernel.objects import Objects
-from planforge.workspace import checks, sandbox
-from planforge.workspace.checks import Check, Report
+from planforge.workspace import sandbox
+from planforge.workspace.checks import Check, Report, execution
 from planforge.workspace.git import Git
 from planforge.workspace.worktrees import Worktrees
 
@@ -103,7 +103,7 @@ class _Measured:
     def _gathered(self, policy: sandbox.Policy | None = None, level: sandbox.Level | None = None) -> float:
         started = time.perf_counter()
         found = asyncio.run(
-            checks.run_all(
+            execution.run_all(
                 {"tests": self._check},
                 self._checkout,
                 self._head,

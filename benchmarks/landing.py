@@ -15,13 +15,13 @@ from pathlib import Path
 
 from benchmarks.measuring import Figure, at_most, progress, rounds
 
-from planforge.testing.guardrails import places, scripts
-from planforge.testing.guardrails.actions import CLAIM, developer, done
-from planforge.testing.guardrails.adapters import Orchestrator, named
-from planforge.testing.guardrails.adapters.planforge import COMMAND
-from planforge.testing.guardrails.calling import Person
-from planforge.testing.guardrails.sample import SHIPPING, plan_text
-from planforge.testing.guardrails.shapes import Case, Place, Twin, Workflow
+from planforge_guardrails import places, scripts
+from planforge_guardrails.actions import CLAIM, developer, done
+from planforge_guardrails.adapters import Orchestrator, named
+from planforge_guardrails.adapters.planforge import COMMAND
+from planforge_guardrails.person import Person
+from planforge_guardrails.sample import SHIPPING, plan_text
+from planforge_guardrails.shapes import Case, Place, Twin, Workflow
 
 LIMIT = 2.0
 AGENT_SECONDS = 1.0

@@ -275,10 +275,6 @@ def taken(found: Case, directory: Path, scale: float) -> float:
         parallel=True,
         jobs=JOBS,
         max_files=FILES_OF_ONE,
-        leased=True,
-        inspected=True,
-        composed=True,
-        phased=True,
     )
     with closing(Ledger.create(directory)) as ledger:
         begun = RunStarted(run=RUN, flow="plan_run", flow_version=1, subject=PLAN, request=Payload())

@@ -15,7 +15,7 @@ from typing import TypedDict
 from langgraph.graph import END, START, StateGraph
 
 from planforge.kernel.api import Assignment, Evidence, Kernel, Proposal, TouchedFile, planned
-from planforge.workspace.observe import observe
+from planforge.workspace.checks.observation import observe
 
 HOLDER = "langgraph"
 

@@ -5,7 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from planforge.kernel.api import Assignment, Evidence, Kernel, Proposal, TouchedFile, planned
-from planforge.workspace.observe import observe
+from planforge.workspace.checks.observation import observe
 
 
 def work(assignment: Assignment) -> Proposal:

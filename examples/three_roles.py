@@ -20,7 +20,7 @@ from pathlib import Path
 from planforge.errors import PlanforgeError
 from planforge.kernel.api import Assignment, Kernel, Outcome, Proposal, Recorded, TouchedFile, planned
 from planforge.kernel.events import PatchProposed, VerifyFailed
-from planforge.workspace.observe import observe
+from planforge.workspace.checks.observation import observe
 
 TRIES = 2
 """How often the worker tries a step before it is the planner's turn."""

@@ -237,7 +237,7 @@ class Field:
     ) -> LandResult:
         """Drive a landing that is on record."""
         request = LandRequest(run=run, branch=onto, plans=plans, tries=tries)
-        with landing.only_lander(self.project, "land", f"refs/heads/{onto}"):
+        with landing.only_lander(self.project, f"refs/heads/{onto}"):
             driver = Driver(self.project.ledger, run, self.performers(run) | (table or {}))
             result = asyncio.run(driver.drive(land(request)))
         driver.record(events.RunEnded(run=run, succeeded=result.done, reason=result.reason, exit_code=0))

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import venv
+import zipfile
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
@@ -27,23 +28,30 @@ def required(name: str, found: dict[str, Distribution]) -> dict[str, Distributio
     return found
 
 
-def installed(place: Path) -> Path:
-    """The programs of an environment with the wheel, and with copies of what it requires."""
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(place / "dist")],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    )
-    (wheel,) = (place / "dist").glob("*.whl")
-    home = place / "an environment"
-    venv.create(home, symlinks=True, with_pip=True)
-    (site,) = home.glob("lib/python*/site-packages")
+def built(project: Path, place: Path) -> Path:
+    """The wheel of a project."""
+    argv = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(place)]
+    subprocess.run(argv, cwd=project, check=True, capture_output=True)
+    (wheel,) = place.glob("*.whl")
+    return wheel
+
+
+def copy_requirements(site: Path) -> None:
+    """Copy what the wheel requires."""
     for needed in required("planforge", {}).values():
         for file in needed.files or ():
             if ".." not in file.parts:
                 (site / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(str(file.locate()), site / file)
+
+
+def installed(place: Path) -> Path:
+    """The programs of an environment with the wheel, and with copies of what it requires."""
+    wheel = built(ROOT, place / "dist")
+    home = place / "an environment"
+    venv.create(home, symlinks=True, with_pip=True)
+    (site,) = home.glob("lib/python*/site-packages")
+    copy_requirements(site)
     pip = [str(home / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "install", "--no-index", "--no-deps", str(wheel)], check=True, capture_output=True)
     return home / "bin"
@@ -71,3 +79,31 @@ def test_an_installed_wheel_plays_the_demo_without_any_tool_of_a_developer_s(tmp
     assert played.returncode == 0, played.stderr
     assert "every step is done" in played.stdout
     assert f"'{programs}/planforge' land" in played.stdout
+
+
+def test_the_wheel_is_without_the_guardrail_benchmark_and_says_how_to_install_it(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    copy_requirements(site)
+
+    def bench(*words: str) -> subprocess.CompletedProcess[str]:
+        # Without the packages of this environment, in which the benchmark is installed.
+        argv = [sys.executable, "-S", "-m", "planforge", "bench", *words]
+        env = environment() | {"PYTHONPATH": str(site)}
+        return subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+
+    with zipfile.ZipFile(built(ROOT, tmp_path / "planforge")) as wheel:
+        assert not [name for name in wheel.namelist() if "guardrail" in name]
+        wheel.extractall(site)
+    assert "guardrails  Not installed" in bench("--help").stdout
+    for words in (["--sample"], ["--help"], ["--only", "liar"]):
+        refused = bench("guardrails", *words)
+        assert (refused.returncode, refused.stdout) == (3, "")
+        assert refused.stderr == (
+            "error: the benchmark `guardrails` is not installed; "
+            "`pip install ./benchmarks/guardrails` in a clone of Planforge installs it\n"
+        )
+    with zipfile.ZipFile(built(ROOT / "benchmarks" / "guardrails", tmp_path / "guardrails")) as wheel:
+        wheel.extractall(site)
+    listed = bench("guardrails", "--list")
+    assert listed.returncode == 0, listed.stderr
+    assert "breaks `total` and says that all tests pass" in listed.stdout

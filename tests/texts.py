@@ -7,6 +7,7 @@ from pathlib import Path
 
 from planforge.app import runs, work
 from planforge.app.project import Project
+from planforge.app.runs import driver
 from rehearsals import Actions, Rehearsal
 from repositories import repository
 
@@ -104,7 +105,7 @@ def play(at: Rehearsal, scenes: tuple[Scene, ...]) -> None:
 
 def drive(project: Project, run: str) -> runs.Ended:
     """Drive a run before nobody."""
-    return runs.drive(project, run, lambda _: None)
+    return driver.drive(project, run, lambda _: None)
 
 
 def name_files(at: Rehearsal, *files: str) -> None:

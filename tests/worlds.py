@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from planforge.documents.phases import Phase, PhaseKind
 from planforge.documents.plan import content_hash
 from planforge.errors import AgentFailed, CannotPerform, LeaseLost
 from planforge.kernel import effects
@@ -19,6 +20,9 @@ from planforge.kernel.effects import AgentAnswer, Effect
 from planforge.kernel.events import ContextSource
 from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.tokens import TokenState
+from planforge.workflows import prompts
+from planforge.workflows.attempt import Change
+from planforge.workflows.context import Prompt
 
 PLAN = """\
 # Plan: Rate limits
@@ -58,6 +62,41 @@ CLEAN = '```json\n{"maxSeverity": "none", "concerns": []}\n```'
 BASE = "base"
 
 
+def change(files: tuple[str, ...], **more: object) -> Change:
+    """The change that a phase of a plan asks for."""
+    phase = Phase(
+        id="phase-1",
+        title="Limit callers",
+        kind=PhaseKind.IMPLEMENT,
+        files=files,
+        depends_on=(),
+        change_spec="- `gateway/limit.py` — a bucket",
+    )
+
+    def asked(attempt: int, problem: str) -> Prompt:
+        return prompts.implement(
+            "plan-007", phase, attempt=attempt, objective="No floods", notes="", problem=problem
+        )
+
+    made = Change(
+        plan="plan-007",
+        run="run-001",
+        step=phase.id,
+        title=phase.title,
+        base=BASE,
+        files=files,
+        prompt=asked,
+        branch="planforge/plan-007",
+        content="content",
+    )
+    return msgspec.structs.replace(made, **more)
+
+
+def versions(text: str) -> list[str]:
+    """The text and revisions of it, each another one."""
+    return [text, *(f"{text.rstrip()} Version {number}.\n" for number in range(2, 9))]
+
+
 class World:
     """Answers effects. `says` lists what each role says, in turn; the last one is said from then on."""
 
@@ -69,7 +108,6 @@ class World:
         """What somebody makes of the plan file before it is read for the n-th time."""
         self.reads = 0
         self.approved: set[str] = set()
-        self.landed: tuple[effects.LandedStep, ...] = ()
         self.phases = effects.KnownPhases(statuses={})
         """How far phases had come before the run."""
         self.tip = BASE
@@ -176,10 +214,6 @@ class World:
         self.approved.add(effect.content)
         return effects.Approval(actor=effect.actor, content=effect.content)
 
-    def on_ReadProgress(self, effect: effects.ReadProgress) -> object:  # noqa: N802
-        del effect
-        return effects.Progress(landed=self.landed)
-
     def on_ReadPhases(self, effect: effects.ReadPhases) -> object:  # noqa: N802
         return msgspec.structs.replace(self.phases, parallel=effect.parallel, max_files=effect.max_files)
 
@@ -247,14 +281,14 @@ class World:
 
     def on_HandOver(self, effect: effects.HandOver) -> object:  # noqa: N802
         self.fences += 1
-        lease = effect.lease and effects.Leased(holder=f"{effect.step}.{effect.turn + 1}", fence=self.fences)
+        lease = effects.Leased(holder=f"{effect.step}.{effect.turn + 1}", fence=self.fences)
         turn = effect.turn
         return effects.Handover(
             handoff=f"handoff {turn}", text=f"state {turn}", commit=f"part-{turn}", lease=lease
         )
 
     def on_Land(self, effect: effects.Land) -> object:  # noqa: N802
-        if effect.lease and effect.lease.fence in self.lost:
+        if effect.lease.fence in self.lost:
             return LeaseLost("it cannot land: its lease ran out")
         if self.moves:
             self.tip = self.moves.pop(0)
@@ -285,9 +319,6 @@ class World:
         return effects.Tip(commit=BASE)
 
     def on_MarkPlan(self, effect: effects.MarkPlan) -> None:  # noqa: N802
-        """Nothing to answer."""
-
-    def on_WritePhases(self, effect: effects.WritePhases) -> None:  # noqa: N802
         """Nothing to answer."""
 
     def on_CloseWorktree(self, effect: effects.CloseWorktree) -> None:  # noqa: N802

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from planforge.interfaces.cli.commands import planforge
+from planforge.interfaces.cli.commands import SECTIONS, planforge
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 WIDTH = 100
@@ -30,7 +30,8 @@ def commands(command: click.Command, context: click.Context) -> Iterator[tuple[c
 
 def page() -> str:
     """The whole page."""
-    parts = ["# Commands\n\nEvery page here is what `--help` prints. `pf` is short for `planforge`.\n"]
+    parts = ["# Commands\n\nThis page is the output of `--help`. `pf` is short for `planforge`.\n"]
+    begins = {next(iter(names)): title for title, names in SECTIONS.items()}
     root = click.Context(
         planforge,
         info_name="planforge",
@@ -40,7 +41,9 @@ def page() -> str:
     )
     for command, context in commands(planforge, root):
         context.terminal_width = WIDTH
-        parts.append(f"## {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n")
+        if context.parent is root and (title := begins.get(context.info_name or "")):
+            parts.append(f"## {title}\n")
+        parts.append(f"### {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n")
     return "\n".join(parts)
 
 

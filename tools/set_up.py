@@ -24,6 +24,9 @@ LAST_LINES = 15
 
 OLDEST = (3, 11)
 
+PROJECT = (".", "./benchmarks/guardrails")
+"""The distributions of this repository."""
+
 UNREACHABLE = re.compile(
     r"NewConnectionError|NameResolutionError|ConnectTimeout|Network is unreachable"  # pip
     r"|dns error|error sending request"  # uv
@@ -72,8 +75,9 @@ def set_up(environment: Path, lock: Path, *, project: bool) -> None:
         run([*pip, "--require-hashes", "-r", str(lock)], counted="Collecting ")
     if project:
         with _step("planforge itself"):
-            run([*pip, "--no-deps", "--no-build-isolation", "--editable", "."])
-            run([str(python), "-m", "compileall", "-q", "src"])
+            editable = [word for place in PROJECT for word in ("--editable", place)]
+            run([*pip, "--no-deps", "--no-build-isolation", *editable])
+            run([str(python), "-m", "compileall", "-q", "src", "benchmarks/guardrails"])
     (environment / ".gitignore").write_text("*\n")
     (environment / "ready").write_text(f"{Path.cwd()}\n")
 

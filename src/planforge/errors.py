@@ -1,56 +1,60 @@
 """
-Everything Planforge can say no with, and the exit code each no has.
+Every error of Planforge, with its exit code.
 
     PlanforgeError                     1  failed
     ├── InvalidInput                   2  the command or a setting is wrong
     │   ├── InvalidDocument               a plan or phases file does not parse
-    │   └── InvalidGraph                  steps with a cycle, an unknown or a doubled id
-    ├── NotFound                       3  what was asked for is not there, or cannot be read
+    │   └── InvalidGraph                  steps with a cycle, or with an unknown or duplicate id
+    ├── NotFound                       3  the requested thing does not exist, or cannot be read
     │   ├── NoRepository                  no git, no repository, or one without files
     │   ├── NotInitialised                a repository without `.planforge`
-    │   └── LedgerUnreadable              a ledger that is corrupt, too new, or out of reach
-    ├── NoAgent                        4  no agent program, or one that cannot be used
-    │   ├── AgentUnavailable              its program, its adapter or its service is not there
-    │   └── AgentUnauthenticated          it wants its person to log in
+    │   └── LedgerUnreadable              the ledger is corrupt, too new, or cannot be opened
+    ├── NoAgent                        4  no agent is installed, or it cannot be used
+    │   ├── AgentUnavailable              its program, its adapter or its service is missing
+    │   └── AgentUnauthenticated          its user has to log in
     ├── RefusedByGate                  5  a gate is closed: no approval, or it was voided
-    │   ├── StepBlocked                   the step waits for something, each thing named
-    │   ├── PhasesStale                   the plan is another than its phases were made from
-    │   ├── StaleView                     a decision twice, too late, or about what is not there any more
-    │   ├── StaleFence                    the lease of a change is not, or no longer, its holder's
-    │   └── Unleased                      a change to a path that no lease of its holder covers
+    │   ├── StepBlocked                   the step has to wait; each cause is named
+    │   ├── PhasesStale                   the plan was edited after its phases were generated
+    │   ├── StaleView                     a decision that is repeated, late, or about outdated content
+    │   ├── StaleFence                    the lease of a change does not belong to its holder (any more)
+    │   └── Unleased                      a change to a path that its holder has not leased
     ├── NeedsPerson                    6  a person must decide first
-    │   └── BudgetGone                    what the work may cost is used up or put aside
-    ├── Locked                         7  somebody else is at it
-    │   ├── LeaseHeld                     a path is leased to somebody else
+    │   └── BudgetGone                    the budget is spent or reserved
+    ├── Locked                         7  another process is using it
+    │   ├── LeaseHeld                     a path is leased to another holder
     │   └── WouldDeadlock                 waiting for the lease would never end
     ├── TryLater                      75  nothing is wrong, but not now
-    │   └── AgentLimited                  the agent's usage limit is reached, until a known time or not
+    │   └── AgentLimited                  the agent's usage limit is reached, maybe until a known time
     ├── Interrupted                  130  stopped on request, can be resumed
     ├── LedgerUnwritable               1  the disk is full or the ledger cannot be written
-    ├── Conflict                       1  the stream moved on under an append
-    │   ├── Fenced                        another driver has taken the run
+    ├── Conflict                       1  the stream changed before an append
+    │   ├── Fenced                        another driver has taken over the run
     │   └── Superseded                    the plan has a newer revision
-    ├── Diverged                       1  a replay asks for another effect than was recorded
-    └── CannotPerform                  1  an effect was tried and the world said no: an outcome, recorded
+    ├── Diverged                       1  a flow asks for another effect than the recorded one
+    └── CannotPerform                  1  an effect failed; this outcome is recorded
         ├── AgentFailed                   the agent did not answer properly
-        │   ├── AgentTimedOut                 it was silent, or at it, for too long
+        │   ├── AgentTimedOut                 it was silent, or took too long
         │   ├── AgentCancelled                it was stopped, by us or by itself
-        │   ├── AgentMalformed                what it said has not the form it must have
-        │   ├── AgentEmpty                    it ended properly and said nothing
-        │   ├── AgentStrayed                  it changed what it may not, or reached out of its worktree
-        │   └── SessionUnknown                it does not know the conversation it was to go on with
+        │   ├── AgentMalformed                its answer does not have the required form
+        │   ├── AgentEmpty                    it ended without an answer
+        │   ├── AgentStrayed                  it changed forbidden files, or something outside of its worktree
+        │   └── SessionUnknown                it does not know the conversation to resume
         ├── GitFailed                     git refused
         ├── PlanEdited                    the plan on disk is not the one we wrote
-        ├── LeaseLost                     the lease of a change was gone before it could land
-        ├── SecretFound                   a change holds a secret, so nothing of it is committed
-        └── PerformerFailed               what a flow sees of any of these, live or replayed
+        ├── LeaseLost                     the lease ended before the change could land
+        ├── SecretFound                   a change contains a secret, so none of it is committed
+        └── PerformerFailed               how a flow sees any of these, live or replayed
 
-A message is one line with code in backticks. A hint, if any, is the next command to type.
+A message is one line with code in backticks. A hint, if any, says what to do next, as actions (`actions.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from planforge.actions import Hint
 
 
 class PlanforgeError(Exception):
@@ -58,28 +62,28 @@ class PlanforgeError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(self, message: str, hint: Hint | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
 
 
 class InvalidInput(PlanforgeError):
-    """The command line or a setting makes no sense."""
+    """The command line or a setting is invalid."""
 
     exit_code = 2
 
 
 class InvalidDocument(InvalidInput):
-    """A document does not have the form it must have."""
+    """A document does not have the required form."""
 
 
 class InvalidGraph(InvalidInput):
-    """Steps that cannot be a plan."""
+    """The steps do not form a valid plan."""
 
 
 class NotFound(PlanforgeError):
-    """What was asked for does not exist here."""
+    """The requested thing does not exist here."""
 
     exit_code = 3
 
@@ -93,21 +97,21 @@ class NotInitialised(NotFound):
 
 
 class LedgerUnreadable(NotFound):
-    """The ledger is there but cannot be used."""
+    """The ledger exists but cannot be used."""
 
 
 class NoAgent(PlanforgeError):
-    """There is no agent that could do the work."""
+    """No agent can do the work."""
 
     exit_code = 4
 
 
 class AgentUnavailable(NoAgent):
-    """The program, its adapter or the service behind it is not there."""
+    """The program, its adapter or its service is missing."""
 
 
 class AgentUnauthenticated(NoAgent):
-    """The agent wants its person to log in first."""
+    """The agent's user has to log in first."""
 
 
 class RefusedByGate(PlanforgeError):
@@ -121,20 +125,20 @@ class StepBlocked(RefusedByGate):
 
 
 class PhasesStale(RefusedByGate):
-    """The plan has changed since its phases were made."""
+    """The plan was edited after its phases were generated."""
 
 
 class StaleView(RefusedByGate):
-    """A person decided what is decided, gone, or not what they looked at; what is so now is said."""
+    """A decision is repeated, late, or about outdated content; the message has the current state."""
 
-    def __init__(self, message: str, hint: str | None = None, *, current: object = None) -> None:
+    def __init__(self, message: str, hint: Hint | None = None, *, current: object = None) -> None:
         super().__init__(message, hint)
         self.current = current
-        """What is so now, for programs."""
+        """The current state, for programs."""
 
 
 class StaleFence(RefusedByGate):
-    """A change was made under a lease that its holder does not have any more."""
+    """A change was made under a lease that its holder has lost."""
 
 
 class Unleased(RefusedByGate):
@@ -148,7 +152,7 @@ class NeedsPerson(PlanforgeError):
 
 
 class BudgetGone(NeedsPerson):
-    """The next reservation does not fit into what is left; a person may allow more."""
+    """The next reservation does not fit into the budget; a person may allow more."""
 
 
 class Locked(PlanforgeError):
@@ -158,9 +162,9 @@ class Locked(PlanforgeError):
 
 
 class LeaseHeld(Locked):
-    """A path is leased to somebody else."""
+    """A path is leased to another holder."""
 
-    def __init__(self, path: str, holder: str, until: str, hint: str | None = None) -> None:
+    def __init__(self, path: str, holder: str, until: str, hint: Hint | None = None) -> None:
         super().__init__(f"`{path}` is leased to `{holder}` until {until}", hint)
         self.path = path
         self.holder = holder
@@ -168,7 +172,7 @@ class LeaseHeld(Locked):
 
 
 class WouldDeadlock(Locked):
-    """Those who would be waited for wait, in the end, for whoever asks."""
+    """Waiting for the lease would close a cycle of holders that wait for each other."""
 
 
 class TryLater(PlanforgeError):
@@ -180,10 +184,10 @@ class TryLater(PlanforgeError):
 class AgentLimited(TryLater):
     """The agent's usage limit is reached."""
 
-    def __init__(self, message: str, hint: str | None = None, *, until: str = "") -> None:
+    def __init__(self, message: str, hint: Hint | None = None, *, until: str = "") -> None:
         super().__init__(message, hint)
         self.until = until
-        """When it can go on, as an instant in UTC; empty if the agent did not say."""
+        """When the limit ends, as an instant in UTC; empty if the agent did not say."""
 
 
 class Interrupted(PlanforgeError):
@@ -193,7 +197,7 @@ class Interrupted(PlanforgeError):
 
 
 class LedgerUnwritable(PlanforgeError):
-    """An event could not be recorded, so nothing that depends on it may go on."""
+    """An event could not be recorded, so nothing that depends on it may continue."""
 
 
 class Conflict(PlanforgeError):
@@ -201,15 +205,15 @@ class Conflict(PlanforgeError):
 
 
 class Fenced(Conflict):
-    """Another driver has taken the run, so this one may record nothing more."""
+    """Another driver has taken over the run, so this one may record nothing more."""
 
 
 class Superseded(Conflict):
-    """The plan was rescoped; what belongs to an earlier revision cannot go on."""
+    """The plan was rescoped; work on an earlier revision cannot continue."""
 
 
 class Diverged(PlanforgeError):
-    """The flow asked for another effect than the one on record."""
+    """The flow asked for another effect than the recorded one."""
 
     def __init__(self, key: str, recorded: str, asked: str) -> None:
         super().__init__(f"effect `{key}` diverged: recorded {recorded}, asked {asked}")
@@ -219,7 +223,7 @@ class Diverged(PlanforgeError):
 
 
 class CannotPerform(PlanforgeError):
-    """An effect was tried and did not work; the driver records it as the effect's outcome."""
+    """An effect failed; the driver records this as its outcome."""
 
 
 class AgentFailed(CannotPerform):
@@ -235,19 +239,19 @@ class AgentCancelled(AgentFailed):
 
 
 class AgentMalformed(AgentFailed):
-    """What the agent said is not of the form that was to be expected."""
+    """The agent's answer does not have the required form."""
 
 
 class AgentEmpty(AgentFailed):
-    """The agent ended its turn and said nothing."""
+    """The agent ended its turn without an answer."""
 
 
 class AgentStrayed(AgentFailed):
-    """The agent changed what it may not; asking it again would be asking for more of that."""
+    """The agent changed forbidden files; it is not asked again."""
 
 
 class SessionUnknown(AgentFailed):
-    """The agent does not know the conversation that it was to go on with; a new one may do."""
+    """The agent does not know the conversation to resume; a new one may work."""
 
 
 class GitFailed(CannotPerform):
@@ -255,36 +259,36 @@ class GitFailed(CannotPerform):
 
 
 class PlanEdited(CannotPerform):
-    """The plan file was changed by somebody else since Planforge last wrote it."""
+    """The plan file was edited since Planforge last wrote it."""
 
 
 class LeaseLost(CannotPerform):
-    """What was made under a lease cannot land, because somebody else may have the files by now."""
+    """A change cannot land because its lease ended; another holder may have the files now."""
 
 
 class SecretFound(CannotPerform):
-    """Something that must not be in any commit was about to be committed."""
+    """A change contains a secret, which must not be committed."""
 
 
 class PerformerFailed(CannotPerform):
-    """A recorded failure of an effect, as the flow meets it."""
+    """A recorded failure of an effect, as the flow sees it."""
 
-    def __init__(self, error: str, message: str, hint: str | None = None) -> None:
+    def __init__(self, error: str, message: str, hint: Hint | None = None) -> None:
         super().__init__(message, hint)
         self.error = error
 
 
-# What was probably meant
+# Suggestions for unknown names
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that `name` is most probably a slip for; empty if none is near."""
+    """The known name that is most similar to `name`; empty if none is similar."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, list(known), n=1)), "")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: `; did you mean …?`, or nothing if none is near."""
+    """The end of a message about an unknown name: `; did you mean …?`, or nothing if none is similar."""
     near = nearest(name, known)
     return f"; did you mean `{near}`?" if near else ""

@@ -18,6 +18,7 @@ from planforge.errors import (
     AgentUnavailable,
     PlanforgeError,
 )
+from planforge.interfaces.cli.typed import text
 
 NOON = datetime(2026, 11, 16, 12, 0, tzinfo=UTC).timestamp()
 """A Monday."""
@@ -333,7 +334,7 @@ def test_each_kind_of_failure_has_its_words_and_a_way_on() -> None:
         "agent `claude` has reached its limit until 2026-11-16T13:00:00+00:00: 429 slow. Try again in 1h."
     )
     login = failure("claude", "Please run /login", now=NOON, login="claude auth login")
-    assert (type(login), login.hint) == (
+    assert (type(login), text(login.hint)) == (
         AgentUnauthenticated,
         "log in with `claude auth login`, then run `planforge resume`",
     )

@@ -20,6 +20,7 @@ from planforge.agents.homes import Furnished, prepare
 from planforge.agents.known import KNOWN
 from planforge.agents.profiles import REHEARSAL, Profile, Way
 from planforge.errors import AgentUnavailable, InvalidInput
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.effects import Access
 
 LOGIN = {"tokens": {"access_token": "one", "account_id": "ada"}, "last_refresh": "2026-01-01"}
@@ -149,7 +150,7 @@ def test_the_program_is_started_by_the_path_that_it_was_found_at(world: World) -
     assert Path(world.furnish().argv[0]).is_absolute()
     with pytest.raises(AgentUnavailable, match="`no-such-agent` is not on PATH") as caught:
         world.furnish(Profile(command=("no-such-agent",), install="get it"))
-    assert caught.value.hint == "get it"
+    assert text(caught.value.hint) == "get it"
 
 
 def test_our_sandbox_changes_the_modes_of_a_session_and_only_then(world: World) -> None:

@@ -13,6 +13,7 @@ from planforge.agents import profiles
 from planforge.agents.known import KNOWN
 from planforge.agents.profiles import REHEARSAL, Profile, Way, choose
 from planforge.errors import InvalidInput, NoAgent
+from planforge.interfaces.cli.typed import text
 
 Install = Callable[..., None]
 
@@ -45,9 +46,8 @@ def test_an_unknown_agent_is_refused_and_the_known_ones_are_named(install: Insta
     with pytest.raises(InvalidInput) as caught:
         choose("cluade", {"mine": Profile(command=("mine",))})
     assert caught.value.message == "there is no agent `cluade`; did you mean `claude`?"
-    assert caught.value.hint is not None
-    assert caught.value.hint.startswith("known are `claude`, `claude-acp`,")
-    assert caught.value.hint.endswith("`rehearsal`, `mine`")
+    assert text(caught.value.hint).startswith("known are `claude`, `claude-acp`,")
+    assert text(caught.value.hint).endswith("`rehearsal`, `mine`")
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -55,16 +55,14 @@ def test_an_agent_that_is_not_installed_is_told_how_to_be(install: Install, name
     with pytest.raises(NoAgent) as caught:
         choose(name, {})
     assert f"`{KNOWN[name].command[0]}`, which is not on PATH" in caught.value.message
-    assert caught.value.hint is not None
-    assert KNOWN[name].install in caught.value.hint
-    assert "planforge demo" in caught.value.hint
+    assert KNOWN[name].install in text(caught.value.hint)
+    assert "planforge demo" in text(caught.value.hint)
 
 
 def test_an_own_agent_that_is_not_installed_is_asked_for(install: Install) -> None:
     with pytest.raises(NoAgent) as caught:
         choose("mine", {"mine": Profile(command=("my-agent", "--acp"))})
-    assert caught.value.hint is not None
-    assert caught.value.hint.startswith("put `my-agent` on PATH")
+    assert text(caught.value.hint).startswith("put `my-agent` on PATH")
 
 
 def test_a_file_that_cannot_be_run_is_no_agent(install: Install, tmp_path: Path) -> None:
@@ -92,9 +90,8 @@ def test_a_vendors_name_with_nothing_installed_names_every_way_to_have_it(instal
     with pytest.raises(NoAgent) as caught:
         choose("codex", {})
     assert caught.value.message == "agent `codex` needs `codex-acp` or `codex`, which is not on PATH"
-    assert caught.value.hint is not None
-    assert "@openai/codex" in caught.value.hint
-    assert "codex-acp" in caught.value.hint
+    assert "@openai/codex" in text(caught.value.hint)
+    assert "codex-acp" in text(caught.value.hint)
 
 
 def test_without_a_name_the_first_real_agent_that_is_installed_is_taken(install: Install) -> None:
@@ -117,9 +114,8 @@ def test_no_agent_at_all_names_all_that_were_looked_for_and_how_to_do_without(in
         assert f"`{KNOWN[name].program}`" in caught.value.message
     assert "`my-agent`" in caught.value.message
     assert "python" not in caught.value.message  # the rehearsal agent is never taken for a real one
-    assert caught.value.hint is not None
-    assert "planforge demo" in caught.value.hint
-    assert "planforge agent list" in caught.value.hint
+    assert "planforge demo" in text(caught.value.hint)
+    assert "planforge agent list" in text(caught.value.hint)
     assert caught.value.exit_code == 4
 
 

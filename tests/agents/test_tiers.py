@@ -5,6 +5,7 @@ import pytest
 from planforge.agents.profiles import Profile
 from planforge.agents.tiers import Choice, Overrides, cluster_of, resolve
 from planforge.errors import InvalidInput
+from planforge.interfaces.cli.typed import text
 
 CLAUDE = Profile(
     command=("claude",), vendor="anthropic", tiers={"heavy": "big", "balanced": "middle", "light": "small"}
@@ -68,6 +69,6 @@ def test_the_settings_win_over_the_environment_and_a_role_or_stage_over_all() ->
 def test_a_tier_that_nobody_knows_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(InvalidInput, match="role `auditor` wants tier `huge`") as refused:
         resolve("auditor", "huge", CLAUDE)
-    assert refused.value.hint == "tiers are `heavy`, `balanced`, `light`"
+    assert text(refused.value.hint) == "tiers are `heavy`, `balanced`, `light`"
     with pytest.raises(InvalidInput, match="did you mean `heavy`"):
         resolve("auditor", "hevy", CLAUDE)

@@ -24,7 +24,8 @@ from planforge.kernel.replay import backtest as backtests
 from planforge.kernel.replay.backtest import Backtest, Cost, End
 from planforge.kernel.replay.tape import Asked, Tape
 from planforge.rules.loops import blocking_only
-from planforge.workflows import forge, step
+from planforge.workflows import forge
+from planforge.workflows.attempt import proposal
 from rehearsals import Actions, Rehearsal, copied
 from texts import BLOCKED, CLEAN, PLAN, Scene, drive, forged, name_files, play, says, writes
 
@@ -372,7 +373,7 @@ def test_a_loop_that_goes_once_too_often_is_noticed(done: Doing, monkeypatch: py
 
 def test_a_check_that_is_not_heeded_is_noticed(done: Doing, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded, happened = done("attempts", ("run.attempts=3",)), done("attempts", ("run.attempts=1",))
-    monkeypatch.setattr(step, "fault_of_evidence", lambda evidence: None)
+    monkeypatch.setattr(proposal, "fault_of_evidence", lambda evidence: None)
     found = disagreements(told(recorded, ("run.attempts=1",)), recorded, happened)
     assert any("VerifyOk was really VerifyFailed" in item for item in found), found
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from fixing import ADA, prepared
-from planforge.app import fixes, gates, proof_checks, proofs, replays, runs, tasks, work
+from planforge.app import fixes, gates, proof_checks, proofs, replays, tasks, work
 from planforge.app.project import Project
+from planforge.app.runs import cancellation, driver
 from planforge.errors import Interrupted, NeedsPerson
 from planforge.kernel.events import EffectIntended, Recorded
 from planforge.kernel.objects import Objects
@@ -89,13 +90,13 @@ def test_a_run_that_was_cancelled_replays_and_proves_wherever_it_was(
             raise Killed
 
     with pytest.raises((NeedsPerson, Killed)) as stopped:
-        runs.drive(project, run, kill)
+        driver.drive(project, run, kill)
     if stopped.type is NeedsPerson:
         gates.approve(project, "gate-001", actor=ADA)
         with pytest.raises(Killed):
-            runs.drive(project, run, kill)
+            driver.drive(project, run, kill)
     before = len(list(project.ledger.stream(run)))
-    runs.cancel(project, run, reason="another day", actor=ADA)
+    cancellation.cancel(project, run, reason="another day", actor=ADA)
     events = list(project.ledger.stream(run))
     for length in range(1, before + 1):
         replayed = replays.replayed(Cut(project, [*events[:length], *events[before:]]), run)
@@ -111,7 +112,7 @@ def test_a_pipeline_that_is_cancelled_while_an_agent_is_at_work_replays(project:
 
     def cancel() -> None:
         other = Project(project.root)
-        runs.cancel(other, run, reason="another day", actor=ADA)
+        cancellation.cancel(other, run, reason="another day", actor=ADA)
         other.ledger.close()
 
     def observer(recorded: Recorded) -> None:
@@ -123,7 +124,7 @@ def test_a_pipeline_that_is_cancelled_while_an_agent_is_at_work_replays(project:
             elsewhere.append(threading.Thread(target=cancel))
             elsewhere[0].start()
 
-    ended = runs.drive(project, run, observer)
+    ended = driver.drive(project, run, observer)
     elsewhere[0].join()
     assert ended.exit_code == Interrupted.exit_code
     assert tasks.row(project, "1").status == "blocked"

@@ -15,7 +15,9 @@ from planforge.errors import LeaseLost, NeedsPerson
 from planforge.kernel import effects, leases
 from planforge.kernel.driver import Call
 from planforge.kernel.effects import Effect
+from planforge.workflows.chat import TakeActions
 from planforge.workflows.demo import MakeSample
+from planforge.workflows.flows import FLOWS
 from repositories import commit, git, repository, write
 
 AT = "2026-01-02T03:04:05.678901+00:00"
@@ -53,13 +55,10 @@ def test_a_commit_is_dated_by_its_intent_so_that_a_second_try_makes_the_same(tmp
 
 def test_a_landing_asked_for_again_is_found_done(tmp_path: Path) -> None:
     work, _ = worker(tmp_path)
-    base = git(tmp_path, "rev-parse", "HEAD")
-    new = git(tmp_path, "commit-tree", f"{base}^{{tree}}", "-p", base, "-m", "work")
-    asyncio.run(work.open_branch(effects.OpenBranch(branch="planforge/plan-001", commit=base), call()))
-    effect = effects.Land(branch="planforge/plan-001", commit=new, expected=base)
+    effect = leased_landing(work, tmp_path)
     assert asyncio.run(work.land(effect, call())).landed
     assert asyncio.run(work.land(effect, call(resumed=True))).landed
-    assert git(tmp_path, "rev-parse", "planforge/plan-001") == new
+    assert git(tmp_path, "rev-parse", "planforge/plan-001") == effect.commit
 
 
 def leased_landing(work: Worker, place: Path) -> effects.Land:
@@ -128,7 +127,7 @@ def test_what_is_gathered_depends_on_who_plays_the_role(
     assert found.tools is (tools == "true")
 
 
-FLOWS_WITH_OWN = ("forge", "demo", "land")
+FLOWS_WITH_OWN = ("forge", "demo", "land", "chat")
 
 
 def test_every_effect_has_somebody_who_performs_it(tmp_path: Path) -> None:
@@ -136,6 +135,9 @@ def test_every_effect_has_somebody_who_performs_it(tmp_path: Path) -> None:
     asked = set(Effect.__subclasses__())
     kinds = {kind for kind in asked if kind.__module__ == "planforge.kernel.effects"}
     assert kinds
-    forge, demo, land = (set(performers(project, "run-001", flow, "plan-001")) for flow in FLOWS_WITH_OWN)
+    forge, demo, land, chat = (
+        set(performers(project, "run-001", FLOWS[flow].needs, "plan-001")) for flow in FLOWS_WITH_OWN
+    )
     assert forge | land == kinds
     assert demo - forge == {MakeSample}
+    assert chat - forge == {TakeActions}

@@ -16,6 +16,7 @@ from planforge.documents import markdown, template
 from planforge.documents import plan as documents
 from planforge.documents.imports import Imported, prose
 from planforge.errors import InvalidDocument, InvalidInput, NotFound, RefusedByGate
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.events import PlanCreated, PlanWritten
 from programs import COMMAND, environment, started
 from repositories import git, repository
@@ -140,7 +141,7 @@ def test_a_second_plan_for_the_same_refers_to_the_first_and_needs_to_be_wanted(p
     creating.create(project, "Rate limits")
     with pytest.raises(RefusedByGate, match="`plan-001` is for this already") as refused:
         creating.create(project, "  rate LIMITS ")
-    assert "--new" in (refused.value.hint or "")
+    assert "--new" in text(refused.value.hint)
     assert creating.create(project, "rate limits", new=True).plan == "plan-002"
     assert creating.create(project, "Rate limits", task="PROJ-12").task == "PROJ-12"
     with pytest.raises(RefusedByGate, match="PROJ-12"):
@@ -295,4 +296,4 @@ def test_the_place_that_cannot_be_written_is_named_for_a_shell(tmp_path: Path) -
     (project.root / "docs").write_text("no directory\n")
     with pytest.raises(InvalidInput) as refused:
         creating.create(project, "Numbers")
-    assert refused.value.hint == f"see `ls -ld '{project.root / 'docs'}'`"
+    assert text(refused.value.hint) == f"see `ls -ld '{project.root / 'docs'}'`"

@@ -20,11 +20,14 @@ from planforge.app import doctor
 from planforge.app.doctor import Diagnosis, Finding, machine, project
 from planforge.app.doctor.repository import repository as repository_look
 from planforge.app.project import Project
+from planforge.interfaces.cli.typed import line, text
 from planforge.kernel.events import Payload, RunEnded, RunStarted
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.locks import held
-from planforge.workspace import cookies, sandbox, trees
-from planforge.workspace.keeping.quarantine import Quarantine
+from planforge.workspace import sandbox
+from planforge.workspace.archive.quarantine import Quarantine
+from planforge.workspace.launch import trees
+from planforge.workspace.processes import cookies
 from planforge.workspace.worktrees import Worktrees
 from programs import environment, planforge
 from rehearsals import eventually
@@ -94,7 +97,7 @@ def test_a_weak_sandbox_is_a_warning_and_none_a_failure(root: Path, monkeypatch:
     (found,) = machine.sandbox(root)
     assert found.status == "warn"
     assert found.evidence == "processes: so; bubblewrap does not work: so; landlock does not work: so"
-    assert "bubblewrap" in found.fix
+    assert "bubblewrap" in text(found.fix)
     works.remove(sandbox.Level.PROCESSES)
     (found,) = machine.sandbox(root)
     assert found.status == "fail"
@@ -104,7 +107,7 @@ def test_a_level_that_the_settings_lower_is_told_and_none_must_be_asked_for(root
     (root / "planforge.toml").write_text('[sandbox]\nlevel = "none"\n')
     refused = by_id(doctor.diagnose(root))["sandbox level"]
     assert refused.status == "fail"
-    assert "unconfined = true" in refused.fix
+    assert "unconfined = true" in text(refused.fix)
     (root / "planforge.toml").write_text('[sandbox]\nlevel = "none"\nunconfined = true\n')
     found = doctor.diagnose(root)
     if sandbox.strongest() is not sandbox.Level.NONE:
@@ -126,7 +129,7 @@ def test_a_repository_that_is_the_home_itself_is_a_warning(
     found = {found.id: found for found in repository_look(root)}["home"]
     assert found.status == "warn"
     assert f"`{root}` is a home" in found.evidence
-    assert "`visible`" in found.fix
+    assert "`visible`" in text(found.fix)
 
 
 def test_settings_that_are_wrong_are_told_once(root: Path) -> None:
@@ -172,7 +175,7 @@ def test_agents_are_told_with_their_path_and_those_that_are_wanted_must_be_there
     assert (ids["agent codex"].status, ids["agent codex"].fix) == ("fail", "codex login")
     assert ids["agent codex-acp"].status == "warn"
     assert ids["agent claude"].status == "fail"
-    assert ids["agent claude"].fix.startswith("npm install")
+    assert text(ids["agent claude"].fix).startswith("npm install")
     (root / "planforge.toml").write_text('[agents]\nroles.reviser = "nobody"\n')
     found = by_id(doctor.diagnose(root))["settings"]
     assert found.evidence == "`planforge.toml`: `agents.roles.reviser` is `nobody`, which is no agent"
@@ -192,8 +195,8 @@ def test_an_agent_is_ok_only_if_somebody_is_known_to_be_logged_in(
     assert ids["agent codex"].evidence == f"{tmp_path}/bin/codex-acp; logged in (file); not started"
     assert ids["agent codex"].status == "ok"
     assert ids["agent mine"].status == "unknown"
-    assert ids["agent mine"].evidence.endswith("; whether you are logged in is unknown")
-    assert ids["agent mine"].fix == "planforge agent test mine"
+    assert ids["agent mine"].evidence.endswith("; login unknown")
+    assert line(ids["agent mine"].fix) == "planforge agent test mine"
 
 
 def test_an_agent_whose_package_is_missing_is_not_installed(
@@ -263,7 +266,7 @@ def test_a_disk_that_is_nearly_full_is_told(
 ) -> None:
     monkeypatch.setattr(machine, limit, 1 << 62)
     found = by_id(doctor.diagnose(root))["disk"]
-    assert (found.status, found.fix) == (status, "planforge cleanup")
+    assert (found.status, line(found.fix)) == (status, "planforge cleanup")
 
 
 def test_a_clock_behind_the_ledger_fails(tmp_path: Path) -> None:
@@ -305,7 +308,7 @@ def test_a_look_that_crashes_is_a_finding_and_the_others_go_on(
 
     monkeypatch.setitem(doctor.LOOKS, "git", broken)
     ids = by_id(doctor.diagnose(root))
-    assert ids["git"].evidence == "cannot be looked at: ZeroDivisionError: in project"
+    assert ids["git"].evidence == "cannot be checked: ZeroDivisionError: in project"
     assert "disk" in ids
 
 
@@ -314,7 +317,7 @@ def test_a_look_that_crashes_is_a_finding_and_the_others_go_on(
 
 def test_a_state_directory_that_git_would_take_in_is_mended(root: Path) -> None:
     (root / ".planforge" / ".gitignore").unlink()
-    assert by_id(doctor.diagnose(root))["state"].fix == "planforge doctor --fix"
+    assert line(by_id(doctor.diagnose(root))["state"].fix) == "planforge doctor --fix"
     found = doctor.mend(root)
     assert [item.said for item in found.mended] == ["wrote `.planforge/.gitignore`"]
     assert "state" not in by_id(found)
@@ -328,7 +331,7 @@ def test_an_interrupted_run_is_told_with_the_way_on_and_left_alone(root: Path) -
     (worktrees.path("work") / "half.py").write_text("not done")
     found = doctor.mend(root)
     assert found.mended == ()
-    assert by_id(found)["run-001"].fix == "planforge resume run-001"
+    assert line(by_id(found)["run-001"].fix) == "planforge resume run-001"
     assert (worktrees.path("work") / "half.py").exists()
 
 
@@ -362,7 +365,7 @@ def test_checkouts_for_checks_of_a_run_that_died_are_removed_and_its_worktree_st
     worktrees.open("work", base)
     checkout = worktrees.make_fresh(base)
     found = doctor.mend(root)
-    assert [item.said for item in found.mended] == ["removed 1 checkout for checks that run-001 had left"]
+    assert [item.said for item in found.mended] == ["removed 1 checkout for checks of run-001"]
     assert not checkout.exists()
     assert worktrees.path("work").exists()
 
@@ -370,7 +373,7 @@ def test_checkouts_for_checks_of_a_run_that_died_are_removed_and_its_worktree_st
 def test_worktrees_of_no_known_run_are_left_to_the_person(root: Path) -> None:
     write(root / ".planforge" / "worktrees" / "run-077" / "work", {"x": ""})
     found = doctor.mend(root)
-    assert by_id(found)["worktrees of run-077"].fix == "planforge cleanup"
+    assert line(by_id(found)["worktrees of run-077"].fix) == "planforge cleanup"
     assert (root / ".planforge" / "worktrees" / "run-077" / "work" / "x").exists()
 
 
@@ -381,7 +384,7 @@ def test_a_lock_of_git_whose_maker_is_dead_is_removed_and_others_are_not(root: P
         lock.write_text("")
     os.utime(old, (1, 1))
     ids = by_id(doctor.diagnose(root))
-    assert ids["lock index"].fix == "planforge doctor --fix"
+    assert line(ids["lock index"].fix) == "planforge doctor --fix"
     assert ids["lock HEAD"].fix == f"if no git is running, rm {recent}"
     found = doctor.mend(root)
     (mended,) = found.mended
@@ -404,7 +407,7 @@ def test_a_lock_that_a_process_has_open_is_not_removed_however_old_it_is(root: P
 LEAVING = """
 import os, subprocess, sys
 from pathlib import Path
-from planforge.workspace import cookies, trees
+from planforge.workspace.processes import cookies, trees
 from planforge.workspace.sandbox import RECORDS
 cookie = cookies.make()
 cookies.record(Path(sys.argv[1]) / RECORDS, cookie, "an-agent", None)
@@ -432,10 +435,10 @@ def test_processes_that_a_planforge_left_which_died_are_ended(root: Path, left: 
     )
     left.append(int(ran.stdout))
     before = by_id(doctor.diagnose(root))["processes"]
-    said = f"`an-agent` has left process {left[0]}, and the Planforge that started it has died"
-    assert (before.evidence, before.fix) == (said, "planforge doctor --fix")
+    said = f"`an-agent` left process {left[0]}, and its Planforge has died"
+    assert (before.evidence, line(before.fix)) == (said, "planforge doctor --fix")
     found = doctor.mend(root)
-    assert [item.said for item in found.mended] == ["ended 1 process that `an-agent` had left"]
+    assert [item.said for item in found.mended] == ["ended 1 process of `an-agent`"]
     assert "processes" not in by_id(found)
     eventually(lambda: not Path(f"/proc/{left[0]}/cwd").exists())
 
@@ -471,7 +474,7 @@ def test_files_kept_outside_git_are_told(root: Path) -> None:
     Quarantine(root / ".planforge", "run-001").copy("work", root, [b"secret.pem"], "it holds a secret")
     found = by_id(doctor.diagnose(root))["quarantine"]
     assert found.evidence.endswith(": it holds a secret")
-    assert found.fix == "planforge recover"
+    assert line(found.fix) == "planforge recover"
 
 
 def test_what_cannot_be_mended_is_said_and_the_rest_is_mended(
@@ -505,7 +508,7 @@ def test_the_command_exits_with_1_if_something_fails_and_0_when_it_was_mended(ro
     assert "fix: planforge doctor --fix" in failed.stdout
     mended = planforge("doctor", "--fix", cwd=root)
     assert mended.returncode == 0, mended.stdout
-    assert mended.stdout.startswith("mended state: wrote `.planforge/.gitignore`\n\n")
+    assert mended.stdout.startswith("repaired state: wrote `.planforge/.gitignore`\n\n")
 
 
 def test_the_command_prints_json(root: Path) -> None:

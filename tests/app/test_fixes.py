@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fixing import ADA, REQUEST, fixed, prepared
+from planforge.actions import TEXT, Action
 from planforge.app import (
     approvals,
     fixes,
@@ -22,9 +23,11 @@ from planforge.app import (
     work,
 )
 from planforge.app.project import Project
+from planforge.app.runs import cancellation
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, RefusedByGate, StaleView
+from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
-from planforge.workspace import trees
+from planforge.workspace.launch import trees
 from rehearsals import Actions, Rehearsal
 from repositories import git
 from texts import drive, play, says, writes
@@ -58,7 +61,7 @@ def test_a_small_change_is_made_with_evidence_and_waits_to_land(tmp_path: Path) 
     project = Project(at.root)
     assert plans.row(project, "fix-1").status == "DONE"
     assert [(row.plan, row.badge) for row in plans.listed(project)] == [("fix-001", "")]
-    assert overview.overview(project).next == ("planforge land",)
+    assert overview.overview(project).next == (Action("land"),)
 
 
 def test_it_lands_through_the_queue_like_a_plan(tmp_path: Path) -> None:
@@ -84,8 +87,7 @@ def test_words_that_do_not_sound_small_are_refused_with_the_command_for_a_plan(t
     assert refused.value.message == (
         "that does not sound small: it says “Rewrite everything”, which is seldom small"
     )
-    assert refused.value.hint is not None
-    assert """planforge forge 'Rewrite everything, it'"'"'s old'""" in refused.value.hint
+    assert """planforge forge 'Rewrite everything, it'"'"'s old'""" in text(refused.value.hint)
     assert runs.rows(project) == []
     assert plans.rows(project) == []
 
@@ -112,10 +114,11 @@ def test_a_change_that_is_not_small_is_kept_and_does_not_land(tmp_path: Path) ->
     assert landing.begin(project) is None
     (held,) = landing.preview(project, ["fix-001"]).held
     assert held.reason == f"it is not done ({ended.reason})"
-    assert overview.overview(project).next == ("planforge fix --accept fix-001 --reason TEXT",)
+    assert overview.overview(project).next == (Action("fix", accept="fix-001", reason=TEXT),)
     forge, accept = fixes.next_commands(project, "fix-001")
-    assert forge.startswith(f"planforge forge '{REQUEST}\n\nFound when fix-001 was tried: it is not small")
-    assert accept == "planforge fix --accept fix-001 --reason TEXT"
+    (request,) = forge.items
+    assert request.startswith(f"{REQUEST}\n\nFound when fix-001 was tried: it is not small")
+    assert accept == Action("fix", accept="fix-001", reason=TEXT)
 
 
 def test_a_person_accepts_it_exactly_as_it_is(tmp_path: Path) -> None:
@@ -153,7 +156,7 @@ def test_a_fix_whose_attempts_are_used_up_is_done_again_in_its_place(tmp_path: P
     _, code = fixed(at)
     assert code == 1
     project = Project(at.root)
-    assert overview.overview(project).next == ("planforge fix --again fix-001",)
+    assert overview.overview(project).next == (Action("fix", again="fix-001"),)
     with pytest.raises(RefusedByGate, match="no change that passed"):
         fixes.accept(project, "fix-001", actor=ADA, reason="never mind")
     play(at, ((DEVELOPER, writes("one/a.txt")),))
@@ -182,8 +185,8 @@ def test_a_fix_that_conflicts_at_landing_is_done_again_where_it_did(tmp_path: Pa
     run = landing.begin(project)
     assert run is not None
     assert drive(project, run).exit_code == 1
-    assert landing.report(project, run).next == ["planforge fix --again fix-001"]
-    assert overview.overview(project).next[0] == "planforge fix --again fix-001"
+    assert landing.report(project, run).next == [Action("fix", again="fix-001")]
+    assert overview.overview(project).next[0] == Action("fix", again="fix-001")
     assert drive(project, fixes.again(project, "fix-001", actor=ADA)).exit_code == 0
     again = landing.begin(project)
     assert again is not None
@@ -202,9 +205,9 @@ def test_a_protected_path_waits_for_a_person_as_in_a_plan(tmp_path: Path) -> Non
     assert raised.plan == "fix-001"
     assert any("requirements.txt" in reason for reason in raised.reasons)
     assert in_branch(at) == []
-    ended = runs.cancel(project, run, reason="not now", actor=ADA)
+    ended = cancellation.cancel(project, run, reason="not now", actor=ADA)
     assert not ended.succeeded
-    assert overview.overview(project).next[-1] == "planforge fix --again fix-001"
+    assert overview.overview(project).next[-1] == Action("fix", again="fix-001")
     statuses.move(project, "fix-001", "cancel", actor=ADA, reason="never")
     assert plans.row(project, "fix-001").status == "CANCELLED"
 

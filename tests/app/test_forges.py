@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import cancelling, creating, forges, plan_rounds, plans, questions, runs, work
+from planforge.app import creating, forges, plan_rounds, plans, questions, runs, work
 from planforge.app.project import Project
 from planforge.app.replays import replay
+from planforge.app.runs import cancellation
 from planforge.documents.imports import Imported
 from planforge.documents.template import BUILT_IN
 from planforge.errors import InvalidDocument, InvalidInput, Locked, NeedsPerson, RefusedByGate
@@ -251,7 +252,7 @@ def test_a_request_that_nobody_heard_is_honoured_by_whoever_takes_the_run_up(
     play(at, ((("Role: auditor",), says(CLEAN)),))
     run = forges.begin(project, "1").run
     request = CancelRequested(run=run, actor="Ada", reason="never mind", with_plan=True)
-    project.ledger.append(cancelling.requests(run), [request], expected=None)
+    project.ledger.append(cancellation.requests(run), [request], expected=None)
     ended = drive(project, run)
     assert (ended.exit_code, ended.reason) == (130, "cancelled by Ada: never mind")
     assert plans.row(project, "1").status == "CANCELLED"
@@ -264,7 +265,7 @@ def test_whoever_asks_for_an_end_is_told_if_nobody_answers_and_the_request_stand
     run = forges.begin(project, "1").run
     other = Project.find(at.root)
     with held(project.lock(run), "it"), pytest.raises(Locked, match="was asked to end 0 s ago"):
-        cancelling.cancel(other, run, reason="no", actor="Ada", patience=0.3)
+        cancellation.cancel(other, run, reason="no", actor="Ada", patience=0.3)
     other.ledger.close()
     assert drive(project, run).exit_code == 130
     assert plans.row(project, "1").status == "REVIEW"
@@ -286,7 +287,7 @@ def test_a_run_whose_driver_dies_while_it_is_asked_is_ended_by_who_asks(
     holding.wait()
     other = Project.find(at.root)
     other.ledger.listeners.append(lambda _: asked.set())
-    ended = cancelling.cancel(other, run, reason="no", actor="Ada")
+    ended = cancellation.cancel(other, run, reason="no", actor="Ada")
     dies.join()
     other.ledger.close()
     assert ended.reason == "cancelled by Ada: no"
@@ -296,7 +297,7 @@ def test_a_run_whose_driver_dies_while_it_is_asked_is_ended_by_who_asks(
 
 def test_a_run_that_came_to_its_own_end_is_not_said_to_be_cancelled(at: Rehearsal, project: Project) -> None:
     with pytest.raises(RefusedByGate, match="has ended already"):
-        runs.cancel(project, "run-001", reason="no", actor="Ada")
+        cancellation.cancel(project, "run-001", reason="no", actor="Ada")
 
 
 # Signs of life

@@ -16,6 +16,7 @@ from planforge.app import deciders, gates
 from planforge.app.gates import GateRow
 from planforge.app.project import Project
 from planforge.errors import GitFailed, InvalidInput, NeedsPerson, NotFound, RefusedByGate
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.effects import Decision, PassGate
 from planforge.kernel.events import (
     Event,
@@ -29,8 +30,8 @@ from planforge.kernel.events import (
     RunStarted,
 )
 from planforge.workspace import processes
+from planforge.workspace.launch.trees import COOKIE
 from planforge.workspace.sandbox import RECORDS, Level, Policy, tried
-from planforge.workspace.trees import COOKIE
 from repositories import EMAIL, NAME, commit, git, repository
 
 PLAN, STEP, GATE = "plan-001", "phase-1", "protected/phase-1"
@@ -156,7 +157,7 @@ def test_another_tree_takes_the_place_of_one_that_waits(project: Project) -> Non
     assert [row.name for row in gates.waiting(project).gates] == ["gate-002"]
     with pytest.raises(RefusedByGate, match="another tree has taken its place") as refusal:
         gates.approve(project, first.name, actor="Ada")
-    assert refusal.value.hint == "look at `planforge gate show gate-002`"
+    assert text(refusal.value.hint) == "see `planforge gate show gate-002`"
     gates.approve(project, second.name, actor="Ada")
     assert said(project, first.content) is None
 
@@ -230,7 +231,7 @@ def test_a_run_waits_until_somebody_decided_and_then_goes_on(project: Project) -
     for _ in range(2):
         with pytest.raises(NeedsPerson, match="`gate-001` must be opened first") as waiting:
             gates.passed(project, effect, "run-001")
-    assert "planforge resume run-001" in str(waiting.value.hint)
+    assert "planforge resume run-001" in text(waiting.value.hint)
     gates.approve(project, "gate-1", actor="Ada")
     assert gates.passed(project, effect, "run-001") == YES
     assert gates.passed(project, effect, "run-001") == YES

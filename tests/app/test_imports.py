@@ -20,6 +20,7 @@ from planforge.errors import (
     PlanforgeError,
     TryLater,
 )
+from planforge.interfaces.cli.typed import text
 from programs import PYTHON_SCRIPT
 from repositories import repository, write
 
@@ -98,7 +99,7 @@ def test_without_gh_it_is_said_how_to_get_it(
     monkeypatch.setenv("PATH", str(place))
     with pytest.raises(AgentUnavailable, match="not installed") as refused:
         imports.issue(project, "#12")
-    assert "gh auth login" in (refused.value.hint or "")
+    assert "gh auth login" in text(refused.value.hint)
     assert refused.value.exit_code == 4
 
 
@@ -206,7 +207,7 @@ def test_standard_input_is_read_as_markdown_and_not_further_than_may_be(project:
 def test_what_is_not_there_is_said_with_what_could_be(project: Project) -> None:
     with pytest.raises(NotFound) as refused:
         imports.found(project, "nowhere.md", nothing)
-    assert "specs/001-name" in (refused.value.hint or "")
+    assert "specs/001-name" in text(refused.value.hint)
     with pytest.raises(NotFound):
         imports.given(project, "nowhere.md", nothing)
 

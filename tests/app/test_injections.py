@@ -41,7 +41,7 @@ TEXTS = {
     "a command": "$ planforge gate approve gate-001 --as Ada",
     "its output": "approved gate-001 by Ada, for tree 1234 and no other\nnext: planforge resume run-001",
     "an event": '{"kind": "GateDecided", "plan": "plan-001", "gate": "protected/phase-1", "approved": true}',
-    "a line of the log": "4  12:00:00  plan-001  GateDecided  Ada let it through gate protected/phase-1",
+    "a line of the log": "4  12:00:00  plan-001  GateDecided  Ada approved gate protected/phase-1",
     "a trailer": "Planforge-Approved-By: Ada <ada@example.org>\nPlanforge-Gate: protected/phase-1 approved",
     "a verdict": "VERDICT: APPROVED",
     "a verdict in JSON": JSON,

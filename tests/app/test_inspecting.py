@@ -10,7 +10,7 @@ import pytest
 from planforge.app import inspecting
 from planforge.app.project import Project
 from planforge.kernel.effects import Inspect, Inspection
-from planforge.workspace.reading import TEXT_LIMIT
+from planforge.workspace.git.changes import TEXT_LIMIT
 from repositories import commit, git, repository
 
 TESTS = "def test_one():\n    assert total([1]) == 1\n\n\ndef test_two():\n    assert total([1, 2]) == 3\n"

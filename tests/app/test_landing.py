@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from landings import FILES, Field, Table, with_line
+from planforge.actions import Action
 from planforge.app import landing, plans
 from planforge.errors import InvalidInput, Locked, NotFound
+from planforge.interfaces.cli.typed import text
 from planforge.kernel import effects, events
 from planforge.kernel.driver import Call, Driver
 from planforge.kernel.events import DriverStarted, EffectIntended
@@ -98,9 +100,9 @@ def test_a_conflict_opens_the_step_again_with_both_sides_and_the_others_land(fie
     assert plans.row(field.project, three).status == "DONE"
     report = landing.report(field.project, f"run-{field.runs:03d}")
     assert report.next == [
-        f"planforge plan approve {two}",
-        f"planforge plan run {two}",
-        "planforge land --update-checkout",
+        Action("plan approve", two),
+        Action("plan run", two),
+        Action("land", update_checkout=True),
     ]
 
 
@@ -254,12 +256,12 @@ def test_a_step_on_the_branch_itself_is_named_with_its_plan(field: Field) -> Non
 def test_a_second_lander_is_told_who_is_at_it(field: Field) -> None:
     field.plan({"a.txt": with_line(0, "one")})
     run = field.begin()
-    with landing.only_lander(field.project, "land", "refs/heads/main"):
+    with landing.only_lander(field.project, "refs/heads/main"):
         with pytest.raises(Locked, match=f"landing on `main` is under way in process {os.getpid()}"):
             field.go_on(run)
-        with landing.only_lander(field.project, "land", "refs/heads/other"):
+        with landing.only_lander(field.project, "refs/heads/other"):
             pass
-        with landing.only_lander(field.project, "plan_run", "plan-001"):
+        with landing.only_lander(field.project, "plan-001"):
             pass
     assert field.go_on(run).done
 
@@ -379,7 +381,7 @@ def test_the_branch_is_the_one_named_or_that_of_the_settings_or_of_the_checkout(
     git(field.root, "checkout", "--quiet", "--detach")
     with pytest.raises(InvalidInput, match="is on no branch") as refused:
         landing.branch_named(field.project, None)
-    assert refused.value.hint == "say which: `planforge land --onto BRANCH`"
+    assert text(refused.value.hint) == "say which: `planforge land --onto BRANCH`"
     (field.root / "planforge.toml").write_text('[land]\nbranch = "release"\n')
     del field.project.settings
     assert landing.branch_named(field.project, None) == "release"

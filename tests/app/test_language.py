@@ -6,16 +6,19 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from calls import every_command
-from planforge.app import background, forges, overview, plans, replays, runs
+from planforge.actions import TEXT, Action, Advice, Blank, Hint, Verb
+from planforge.app import forges, overview, plans, replays, runs
 from planforge.app.language import Reply, Speaker, endings, perform, talking
 from planforge.app.language import doing as doing_module
-from planforge.app.language.replies import in_our_words, typed_here
+from planforge.app.language.replies import line, shown, worded
 from planforge.app.project import Project
+from planforge.app.runs import background, driver
 from planforge.errors import InvalidInput, RefusedByGate
+from planforge.interfaces.cli.typed import command
 from planforge.kernel.driver import Call
 from planforge.kernel.events import (
     BudgetReconciled,
@@ -27,7 +30,7 @@ from planforge.kernel.events import (
 )
 from planforge.rules.commands import Command, parse, shapes
 from planforge.workflows.chat import Said, TakeActions, Taken
-from planforge.workspace.trees import COOKIE
+from planforge.workspace.launch.trees import COOKIE
 from rehearsals import Rehearsal, copied
 from texts import BLOCKED, CLEAN, PLAN, Scene, forged, play, says
 
@@ -56,15 +59,25 @@ def project(at: Rehearsal) -> Iterator[Project]:
 
 
 def typed(project: Project, text: str, speaker: Speaker = Speaker()) -> Reply:  # noqa: B008
-    command = parse(text)
-    assert isinstance(command, Command)
-    return perform(project, command, speaker)
+    meant = parse(text)
+    assert isinstance(meant, Command)
+    return perform(project, meant, speaker)
+
+
+def then(reply: Reply) -> list[str]:
+    """What a reply says to type next."""
+    return [line(hint, command) for hint in reply.next]
+
+
+def whole(reply: Reply) -> str:
+    """A reply as a person reads it."""
+    return shown(reply, command)
 
 
 def driven(project: Project, reply: Reply) -> Reply:
     """Drive what a command began to its end."""
     (run,) = reply.runs
-    work = background.start(project, run)
+    work = driver.drive_beside(project, run)
     assert work.wait(60)
     return endings.reply(project, work)
 
@@ -76,16 +89,16 @@ def test_every_command_is_done_by_something() -> None:
 def test_plans_are_listed_and_shown_with_what_to_type_next(project: Project) -> None:
     assert typed(project, "!plan list").text == "plan-001 [REVIEW] Some texts (ws-001)"
     assert typed(project, "!plan list done").text == "no plan is DONE"
-    shown = typed(project, "!plan show 1")
-    assert "The project has a few texts more than before." in shown.text
-    assert "audit 1 by rehearsal: approved" in shown.text
-    assert shown.next == ("!plan approve plan-001", "!forge plan-001")
+    found = typed(project, "!plan show 1")
+    assert "The project has a few texts more than before." in found.text
+    assert "audit 1 by rehearsal: approved" in found.text
+    assert then(found) == ["!plan approve plan-001", "!forge plan-001"]
 
 
 def test_a_plan_that_is_not_there_is_a_reply_with_the_exit_code_of_the_command_line(project: Project) -> None:
     found = typed(project, "!plan show 9")
     assert (found.exit_code, found.error) == (3, "NotFound")
-    assert "`!plan list`" in found.text
+    assert "`!plan list`" in whole(found)
 
 
 @pytest.mark.dear
@@ -93,7 +106,7 @@ def test_a_person_approves_and_runs_a_plan_from_the_chat(at: Rehearsal, project:
     approved = typed(project, "!plan approve 1", Speaker(name="Ada"))
     assert approved.exit_code == 0
     assert [event.actor for event in at.events(PlanApproved)] == ["Ada"]
-    assert approved.next == ("!plan run plan-001",)
+    assert then(approved) == ["!plan run plan-001"]
     play(
         at,
         (
@@ -106,7 +119,7 @@ def test_a_person_approves_and_runs_a_plan_from_the_chat(at: Rehearsal, project:
     )
     ended = driven(project, typed(project, "!plan run 1"))
     assert (ended.kind, ended.exit_code) == ("ended", 0)
-    assert ended.next == ("!plan land plan-001",)
+    assert then(ended) == ["!plan land plan-001"]
     landed = driven(project, typed(project, "!plan land 1"))
     assert landed.exit_code == 0
 
@@ -114,7 +127,7 @@ def test_a_person_approves_and_runs_a_plan_from_the_chat(at: Rehearsal, project:
 def test_a_plan_that_is_not_approved_does_not_run_and_the_reply_says_what_to_type(project: Project) -> None:
     found = typed(project, "!plan run 1")
     assert found.exit_code == 5
-    assert "`!plan approve plan-001`" in found.text
+    assert "`!plan approve plan-001`" in whole(found)
     assert not found.runs
 
 
@@ -140,31 +153,33 @@ def test_a_plan_whose_form_is_broken_is_not_put_to_an_auditor(at: Rehearsal, pro
     assert not found.runs
 
 
-def test_commands_of_the_shell_become_commands_of_the_chat_where_there_is_one() -> None:
-    assert in_our_words("run `planforge resume run-003`") == "run `!resume run-003`"
-    assert in_our_words("`planforge plan cancel 1 --reason TEXT`") == "`!plan cancel 1`"
-    assert in_our_words("`planforge gate show gate-001`") == "`planforge gate show gate-001`"
+def test_an_action_is_a_command_of_the_chat_where_there_is_one() -> None:
+    def in_chat(hint: Hint) -> str:
+        return worded(hint, command)
+
+    assert in_chat(Advice("run {}", Action("resume", "run-003"))) == "run `!resume run-003`"
+    assert in_chat(Action("plan cancel", "plan-001", reason=TEXT)) == "`!plan cancel plan-001`"
+    assert in_chat(Action("gate show", "gate-001")) == "`planforge gate show gate-001`"
+    keeping = Action("plan phases", "plan-001", regenerate=True, keep_done=True)
+    assert in_chat(keeping) == "`!plan phases plan-001 --regenerate --keep-done`"
+    assert in_chat(Action("forge", Blank("what you want"))) == '`!forge "what you want"`'
+    assert in_chat(Action("forge", "it is\n\nlarge")) == '`!forge "it is\n\nlarge"`'
+    assert in_chat(Action("plan create", "A cache")) == '`!plan "A cache"`'
+    assert in_chat(Action("fix", "a cache", anyway=True)) == "`planforge fix 'a cache' --anyway`"
+    assert in_chat(Action("forge", "plan-001", cap=2)) == "`planforge forge plan-001 --cap 2`"
+    assert in_chat(Action("forge", "plan-001")) == "`!forge plan-001`"
+    assert in_chat(Action("fix", again="fix-001")) == "`planforge fix --again fix-001`"
 
 
-@pytest.mark.parametrize("more", ["", " plan-001", " plan-001 phase-1 --reason TEXT", " --json", " -"])
-def test_no_command_of_the_shell_becomes_another_one_in_a_chat(more: str) -> None:
-    """As `planforge plan tasks` would, of which `!plan tasks` makes a plan called so."""
-    for path in every_command():
-        shell = f"`planforge {' '.join(path)}{more}`"
-        ours = in_our_words(shell)
-        if ours != shell:
-            meant = type(parse(ours.strip("`"))).__struct_config__.tag
-            same = " ".join(path)
-            wanted = {"forge": "forge resume" if "plan-001" in more else "forge help", "plan": "plan help"}
-            assert meant == wanted.get(same, same), shell
-
-
-def test_a_request_is_typed_in_a_chat_as_it_is_read_there() -> None:
-    assert in_our_words('`planforge forge "what you want"`') == '`!forge "what you want"`'
-    assert in_our_words("`planforge forge 'it is\n\nlarge'`") == '`!forge "it is\n\nlarge"`'
-    assert in_our_words('`planforge plan create "A cache"`') == '`!plan "A cache"`'
-    for shell in ("fix 'a cache' --anyway", "forge plan-001 --cap 2", "plan create this --task TASK-ID"):
-        assert in_our_words(f"`planforge {shell}`") == f"`planforge {shell}`"
+@pytest.mark.parametrize("items", [(), ("plan-001",), ("plan-001", "phase-1")])
+@pytest.mark.parametrize("verb", get_args(Verb))
+def test_no_action_is_another_one_in_a_chat(verb: Verb, items: tuple[str, ...]) -> None:
+    """As `plan tasks` would be: `!plan tasks` makes a plan called so."""
+    here = line(Action(verb, *items, reason=TEXT), command)
+    if here.startswith("!"):
+        meant = type(parse(here)).__struct_config__.tag
+        wanted = {"forge": "forge resume" if items else "forge help"}
+        assert meant == wanted.get(verb, verb), here
 
 
 def test_a_flag_that_a_chat_does_not_have_is_never_said_alone(at: Rehearsal, project: Project) -> None:
@@ -181,8 +196,8 @@ def test_a_flag_that_a_chat_does_not_have_is_never_said_alone(at: Rehearsal, pro
     ]
     for reply in replies:
         assert reply.exit_code, reply.text
-        code = reply.text.split("`")[1::2]
-        assert not [each for each in code if each.startswith("--") and each != "--as"], reply.text
+        code = whole(reply).split("`")[1::2]
+        assert not [each for each in code if each.startswith("--") and each != "--as"], whole(reply)
         for each in code:
             if each.startswith("!"):
                 assert isinstance(parse(each), Command), each
@@ -190,9 +205,9 @@ def test_a_flag_that_a_chat_does_not_have_is_never_said_alone(at: Rehearsal, pro
 
 
 def test_what_a_chat_says_to_type_can_be_typed_there(project: Project) -> None:
-    found = typed_here(overview.overview(project))
-    assert found.next == ("!plan show plan-001", "!plan approve plan-001")
-    assert [each.command for each in found.waiting] == ["!plan show plan-001"]
+    found = overview.overview(project)
+    assert list(map(worded, found.next)) == ["`!plan show plan-001`", "`!plan approve plan-001`"]
+    assert [worded(each.command) for each in found.waiting] == ["`!plan show plan-001`"]
 
 
 def test_a_fix_that_came_to_nothing_is_not_said_to_be_approved(at: Rehearsal, project: Project) -> None:
@@ -200,17 +215,17 @@ def test_a_fix_that_came_to_nothing_is_not_said_to_be_approved(at: Rehearsal, pr
     play(at, ((("Role: developer",), says("Nothing to do.")),))
     ended = driven(project, typed(project, "!fix The text is old"))
     assert ended.exit_code == 1
-    assert ended.next == ("planforge fix --again fix-001",)
+    assert ended.next == (Action("fix", again="fix-001"),)
 
 
 def test_a_plan_that_stopped_says_which_phase_to_try_again(at: Rehearsal, project: Project) -> None:
     at.settings("[run]\nattempts = 1\n")
     play(at, ((("Role: developer",), says("Nothing to do.")),))
-    assert typed(project, "!plan approve 1").next == ("!plan run plan-001",)
+    assert then(typed(project, "!plan approve 1")) == ["!plan run plan-001"]
     ended = driven(project, typed(project, "!plan run 1"))
-    assert ended.next == ("!plan retry plan-001 phase-1", "!plan skip plan-001 phase-1")
+    assert then(ended) == ["!plan retry plan-001 phase-1", "!plan skip plan-001 phase-1"]
     refused = typed(project, "!plan close 1")
-    assert "`planforge plan close plan-001 --override --reason TEXT`" in refused.text
+    assert "`planforge plan close plan-001 --override --reason TEXT`" in whole(refused)
 
 
 # In the background
@@ -227,7 +242,7 @@ def asleep(at: Rehearsal, project: Project) -> background.Work:
     """A forge whose drafter is at work and will be for a minute."""
     play(at, (ASLEEP,))
     begun = typed(project, "!forge Some more texts")
-    work = background.start(project, begun.runs[0])
+    work = driver.drive_beside(project, begun.runs[0])
     until(lambda: any(_is_asking(item.event) for item in project.ledger.stream(work.run)))
     time.sleep(0.3)  # its process starts
     return work
@@ -247,7 +262,7 @@ def test_a_forge_goes_on_in_the_background_until_it_is_stopped_and_can_be_resume
     begun = time.monotonic()
     stopped = typed(project, "!stop")
     assert time.monotonic() - begun < 15
-    assert stopped.next == (f"!resume {work.run}",)
+    assert stopped.next == (Action("resume", work.run),)
     assert "nothing is lost" in stopped.text
     assert runs.rows(project)[-1].status == "interrupted"
     assert background.under_way(project) == []
@@ -269,7 +284,7 @@ def test_a_forge_that_is_cancelled_ends_for_good_and_takes_its_draft_with_it(
 
 def test_what_was_stopped_before_it_began_does_not_begin(at: Rehearsal, project: Project) -> None:
     play(at, (ASLEEP,))
-    work = background.start(project, typed(project, "!forge Some more").runs[0])
+    work = driver.drive_beside(project, typed(project, "!forge Some more").runs[0])
     work.stop()
     assert work.wait(20)
     assert work.error is not None
@@ -279,7 +294,7 @@ def test_what_was_stopped_before_it_began_does_not_begin(at: Rehearsal, project:
 def test_a_forge_stops_at_whatever_moment_it_is_told_to(at: Rehearsal, project: Project) -> None:
     play(at, (ASLEEP,))
     for milliseconds in range(10, 40, 3):
-        work = background.start(project, typed(project, f"!forge Count {milliseconds} words").runs[0])
+        work = driver.drive_beside(project, typed(project, f"!forge Count {milliseconds} words").runs[0])
         time.sleep(milliseconds / 1000)
         assert background.stop([work], 20) == []
         assert work.error is not None
@@ -311,7 +326,7 @@ def answering(at: Rehearsal, text: str) -> None:
 
 
 def asked(project: Project, text: str) -> Reply:
-    work = background.start(project, talking.begin(project, text))
+    work = driver.drive_beside(project, talking.begin(project, text))
     assert work.wait(60)
     return endings.reply(project, work)
 
@@ -337,7 +352,7 @@ def test_the_agent_is_told_what_there_is_and_what_was_said_before(at: Rehearsal,
     scene = ("Role: assistant", "plan-001 REVIEW: Some texts", "They said:", "hello there")
     play(at, ((scene, says("I see it.")),))
     earlier = (Said(text="hello there", answer="Good morning."),)
-    work = background.start(project, talking.begin(project, "and now?", earlier))
+    work = driver.drive_beside(project, talking.begin(project, "and now?", earlier))
     assert work.wait(60)
     assert endings.reply(project, work).text == "I see it."
 

@@ -14,6 +14,7 @@ import pytest
 from planforge.app.leasing import Leasing, give_back
 from planforge.app.project import Project
 from planforge.errors import CannotPerform, LeaseHeld, LeaseLost, NeedsPerson
+from planforge.interfaces.cli.typed import text
 from planforge.kernel import leases
 from planforge.kernel.driver import Call, Driver, Performers
 from planforge.kernel.effects import Access, ClaimLease, Land, Leased, ReleaseLease, RunAgent
@@ -116,7 +117,7 @@ def test_a_claim_that_waited_long_enough_says_who_has_the_file_and_how_to_go_on(
     leases.claim(place.ledger, THEIRS, ["app.py"], ttl=HOUR)
     with pytest.raises(LeaseHeld, match=f"`app.py` is leased to `{THEIRS}`") as refused:
         asyncio.run(Leasing(place, "run-001").claim(claiming(), CALL))
-    assert "planforge resume run-001" in str(refused.value.hint)
+    assert "planforge resume run-001" in text(refused.value.hint)
     assert leases.waiting(place.ledger) == []
 
 

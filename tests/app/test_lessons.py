@@ -12,6 +12,7 @@ from planforge.app.lessons import New
 from planforge.app.project import Project
 from planforge.documents import lessons as document
 from planforge.errors import InvalidDocument, InvalidInput, NotFound, RefusedByGate
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.effects import Inspect
 from planforge.kernel.events import (
     AttemptRejected,
@@ -77,8 +78,8 @@ def test_one_that_says_nearly_the_same_is_refused_with_the_ways_on(project: Proj
     with pytest.raises(InvalidInput) as error:
         add(project, "Files are named from the root of the checkout.")
     assert "`name-files-from-the-root-of-the-checkout` says nearly the same" in error.value.message
-    assert "`--update name-files-from-the-root-of-the-checkout`" in str(error.value.hint)
-    assert "`--distinct`" in str(error.value.hint)
+    assert "`--update name-files-from-the-root-of-the-checkout`" in text(error.value.hint)
+    assert "`--distinct`" in text(error.value.hint)
     assert file(project).read_bytes() == before
     with pytest.raises(InvalidInput, match="says nearly the opposite"):
         add(project, "Never name files from the root of the checkout.")
@@ -138,7 +139,7 @@ def test_a_superseded_lesson_points_to_the_one_in_its_place(project: Project) ->
     assert lessons.show(project, done.lesson.id).status == "active"
     with pytest.raises(RefusedByGate) as error:
         lessons.supersede(project, "freeze", "name-files", today=TODAY)
-    assert str(error.value.hint).endswith(f"planforge lesson show {done.lesson.id}`")
+    assert text(error.value.hint).endswith(f"planforge lesson show {done.lesson.id}`")
     with pytest.raises(RefusedByGate):
         lessons.update(project, "freeze", New(text="Again."), actor="Ada")
     with pytest.raises(RefusedByGate):

@@ -13,6 +13,7 @@ from planforge.app.audience import Audience
 from planforge.app.limits import MARGIN, STREAM, Limits
 from planforge.app.project import Project
 from planforge.errors import AgentLimited
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.events import AgentSwitched, LimitReached
 from repositories import repository
 
@@ -65,7 +66,8 @@ def test_a_run_is_parked_until_the_time_that_the_agent_says(tmp_path: Path) -> N
     assert datetime.fromisoformat(parked.value.until) == datetime.fromisoformat(until)
     assert until[:16].replace("T", " ") + " UTC" in parked.value.message
     assert (
-        parked.value.hint == "then run `planforge resume run-001`; at once: `planforge resume run-001 --now`"
+        text(parked.value.hint)
+        == "then run `planforge resume run-001`; at once: `planforge resume run-001 --now`"
     )
     (reached,) = recorded(place, LimitReached)
     assert isinstance(reached, LimitReached)

@@ -7,11 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import approvals, phases, plans, report, statuses, work
-from planforge.app.overview import overview
+from planforge.app import (
+    approvals,
+    landing,
+    phases,
+    plans,
+    proof_checks,
+    proofs,
+    report,
+    runs,
+    statuses,
+    work,
+)
+from planforge.app.overview import Overview, overview
+from planforge.app.phases import PhasesView
 from planforge.app.project import Project
 from planforge.app.replays import replayed
+from planforge.app.runs import cancellation
 from planforge.errors import InvalidInput, PhasesStale, RefusedByGate
+from planforge.interfaces.cli.typed import line, text
 from planforge.kernel import events
 from planforge.kernel.replay.tape import Tape
 from rehearsals import Rehearsal, copied
@@ -29,6 +43,11 @@ def scenes(**broken: str) -> tuple[Scene, ...]:
         text = f"{broken[f'phase_{number}']}\n" if f"phase_{number}" in broken else "right\n"
         found.append((("Role: developer", path), writes(path, text=text)))
     return (*found, AUDIT)
+
+
+def typed(view: Overview | PhasesView) -> list[str]:
+    """What can be typed next, as a person does."""
+    return list(map(line, view.next))
 
 
 class Texts:
@@ -114,17 +133,25 @@ def test_a_phase_that_fails_stops_the_plan_and_the_same_yes_holds_for_going_on(t
     assert (texts.status, texts.in_file) == ("IMPLEMENTING", "IMPLEMENTING")
     view = phases.view(texts.project, "1")
     assert view.badge == "failed"
-    assert view.next == (
+    assert typed(view) == [
         "planforge plan retry plan-001 phase-2",
         "planforge plan skip plan-001 phase-2 --reason TEXT",
-    )
-    assert overview(texts.project).next == view.next
+    ]
+    assert typed(overview(texts.project)) == typed(view)
     play(texts.at, scenes())
     assert texts.retry() == 0
-    assert overview(texts.project).next == ("planforge plan run plan-001",)
+    assert typed(overview(texts.project)) == ["planforge plan run plan-001"]
     assert texts.statuses == ["done", "done", "pending", "pending"]
     assert texts.run() == 0
     assert texts.status == "DONE"
+    landing_run = landing.begin(texts.project)
+    assert landing_run is not None
+    assert drive(texts.project, landing_run).exit_code == 0
+    every = [row.run for row in runs.rows(texts.project)]
+    assert len(every) == 5
+    for run in every:  # also those that go on under a yes that another one used, and the one about a branch
+        _, checked = proof_checks.checked(proofs.made(texts.project, run))
+        assert checked.faults == ()
     used = [event for event in texts.recorded(events.ApprovalUsed) if isinstance(event, events.ApprovalUsed)]
     assert [(event.run, event.continues) for event in used] == [
         ("run-002", ""),
@@ -272,9 +299,9 @@ def test_a_plan_edited_between_two_runs_is_blocked_with_the_remedy(texts: Texts)
     with pytest.raises(PhasesStale) as refused:
         texts.run()
     remedy = "planforge plan phases plan-001 --regenerate"
-    assert overview(texts.project).next == (f"{remedy} --keep-done", remedy)
-    assert f"`{remedy}`" in (refused.value.hint or "")
-    assert f"`{remedy} --keep-done`" in (refused.value.hint or "")
+    assert typed(overview(texts.project)) == [f"{remedy} --keep-done", remedy]
+    assert f"`{remedy}`" in text(refused.value.hint)
+    assert f"`{remedy} --keep-done`" in text(refused.value.hint)
     with pytest.raises(PhasesStale):
         phases.skip(texts.project, "1", "2", actor="Ada", reason="x")
     texts.approve()
@@ -291,9 +318,9 @@ def test_keep_done_keeps_what_says_the_same_up_to_what_was_edited(texts: Texts) 
     assert [phase.status for phase in view.phases] == ["done", "pending", "pending", "pending"]
     with pytest.raises(RefusedByGate, match="not approved as it is now"):
         texts.run()
-    assert overview(texts.project).next == view.next == ("planforge plan approve plan-001",)
+    assert typed(overview(texts.project)) == typed(view) == ["planforge plan approve plan-001"]
     texts.approve()
-    assert overview(texts.project).next == ("planforge plan run plan-001",)
+    assert typed(overview(texts.project)) == ["planforge plan run plan-001"]
     play(
         texts.at,
         (
@@ -324,7 +351,7 @@ def test_a_phase_that_moved_is_kept_under_its_new_name(texts: Texts) -> None:
 def test_phases_that_are_made_anew_are_side_by_side_if_they_were_unless_somebody_says_otherwise(
     texts: Texts,
 ) -> None:
-    assert phases.view(texts.project, "1").next == ("planforge plan run plan-001",)
+    assert typed(phases.view(texts.project, "1")) == ["planforge plan run plan-001"]
     assert phases.generate(texts.project, "1", parallel=True, actor="Ada").parallel
     assert phases.generate(texts.project, "1", actor="Ada").parallel
     assert not phases.generate(texts.project, "1", parallel=False, actor="Ada").parallel
@@ -481,11 +508,10 @@ def test_a_status_line_that_a_crash_left_behind_the_end_of_a_run_is_written_when
 
 @pytest.mark.dear
 def test_a_run_that_a_person_ended_needs_a_new_approval(texts: Texts) -> None:
-    from planforge.app import runs
 
     texts.run(only="one")
     run = work.begin_plan_run(texts.project, "1")
-    runs.cancel(texts.project, run, reason="enough", actor="Ada")
+    cancellation.cancel(texts.project, run, reason="enough", actor="Ada")
     assert texts.status == "REVIEW"
     with pytest.raises(RefusedByGate, match="not approved as it is now"):
         texts.run()

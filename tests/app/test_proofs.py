@@ -13,6 +13,7 @@ from planforge.app import proofs
 from planforge.app.project import Project
 from planforge.app.proofs import made, prove, references
 from planforge.errors import InvalidInput, LedgerUnreadable, NotFound
+from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
 from planforge.kernel.events import Amounts, Event, Payload, Recorded
 from planforge.kernel.evidence import Counts, Evidence, Outcome
@@ -20,7 +21,7 @@ from planforge.kernel.ledger.stored import chains
 from planforge.kernel.payloads import encode, pack
 from planforge.kernel.replay.proof import Proof, Row, Skipped
 from planforge.kernel.replay.proof_reading import chain_faults, stream_faults, unpack
-from planforge.workspace import packing
+from planforge.workspace.git import bare_objects
 from repositories import commit, git, repository
 
 RUN, PLAN = "run-001", "plan-001"
@@ -208,7 +209,7 @@ def test_commits_come_with_their_trees_and_files(project: Project) -> None:
     assert proof.manifest.files == "whole"
     assert {base, tip, seen.tree} <= set(proof.git)
     assert len(proof.git) == 2 + 3 + 3
-    assert all(packing.is_named(name, content) for name, content in proof.git.items())
+    assert all(bare_objects.is_named(name, content) for name, content in proof.git.items())
     assert [check.command for check in proof.manifest.checks] == [("make", "test")]
 
 
@@ -240,7 +241,7 @@ def test_a_commit_that_is_gone_is_said(project: Project) -> None:
     add(project, RUN, started(RUN, PLAN), step(PLAN, "0" * 40))
     with pytest.raises(NotFound, match="`000000000000` is not in the repository any more") as said:
         made(project, RUN)
-    assert "--no-files" in str(said.value.hint)
+    assert "--no-files" in text(said.value.hint)
 
 
 def test_an_object_that_is_gone_is_said(project: Project) -> None:

@@ -21,8 +21,10 @@ from planforge.errors import (
     PlanforgeError,
     RefusedByGate,
 )
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.events import PullRequestOpened
-from planforge.workspace import pushing, trees
+from planforge.workspace.landing import remotes
+from planforge.workspace.launch import trees
 from pulls import Proposals
 from repositories import commit, git
 
@@ -150,8 +152,8 @@ def test_the_push_itself_is_never_forced(at: Proposals) -> None:
     git(at.field.root, "push", "--quiet", "origin", f"{other}:{BRANCH}")
     project = Project(at.field.root)
     with pytest.raises(RefusedByGate, match="did not take it"):
-        pushing.push(
-            project.git, pushing.remote(project.git, "origin"), at.field.tip(plan), f"planforge/{plan}"
+        remotes.push(
+            project.git, remotes.remote(project.git, "origin"), at.field.tip(plan), f"planforge/{plan}"
         )
     assert at.there()[BRANCH] == other
 
@@ -195,7 +197,7 @@ def test_without_the_remote_or_its_base_it_is_said_what_is_missing(at: Proposals
     git(at.field.root, "remote", "remove", "origin")
     with pytest.raises(NotFound, match="no remote `origin`") as refused:
         opened(at)
-    assert refused.value.hint == "run `git remote add origin URL`"
+    assert text(refused.value.hint) == "run `git remote add origin URL`"
 
 
 @pytest.mark.parametrize("url", ["ext::sh -c 'touch pwned'", "git://example.org/a", "http://example.org/a"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from planforge.actions import Action
 from planforge.app import questions, runs
 from planforge.app.compose import Worker
 from planforge.app.deciders import Current
@@ -15,6 +16,7 @@ from planforge.app.leasing import Leasing
 from planforge.app.overview import overview
 from planforge.app.project import Project
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, RefusedByGate, StaleView
+from planforge.interfaces.cli.typed import line, text
 from planforge.kernel.driver import Call, Driver
 from planforge.kernel.effects import AskHuman, Flow, Reply
 from planforge.kernel.events import (
@@ -29,7 +31,7 @@ from planforge.kernel.events import (
     RunParked,
     RunStarted,
 )
-from planforge.workspace.trees import COOKIE
+from planforge.workspace.launch.trees import COOKIE
 from repositories import EMAIL, NAME, repository
 
 PLAN, RUN = "plan-001", "run-001"
@@ -94,8 +96,8 @@ def record(project: Project, event: Event) -> None:
 def test_a_question_is_left_in_the_ledger_with_all_that_a_person_needs(project: Project) -> None:
     with pytest.raises(NeedsPerson, match="`question-001` waits for an answer: the loop") as waiting:
         reply(project)
-    assert "planforge question show question-001" in str(waiting.value.hint)
-    assert "planforge resume run-001" in str(waiting.value.hint)
+    assert "planforge question show question-001" in text(waiting.value.hint)
+    assert "planforge resume run-001" in text(waiting.value.hint)
     (found,) = questions.waiting(project).questions
     assert (found.name, found.run, found.subject, found.status) == ("question-001", RUN, PLAN, "waiting")
     assert (found.text, found.content) == (QUESTION.question, "c0ffee")
@@ -133,7 +135,7 @@ def test_the_same_effect_asked_in_other_words_takes_the_place_of_what_was_asked(
     assert [row.status for row in questions.every(project).questions] == ["superseded", "waiting"]
     with pytest.raises(StaleView, match="it was asked anew") as refusal:
         questions.answer(project, "1", "resume", actor="Ada")
-    assert refusal.value.hint == "look at `planforge question show question-002`"
+    assert text(refusal.value.hint) == "see `planforge question show question-002`"
     with pytest.raises(StaleView, match="you looked at"):
         questions.answer(project, "2", "yes", actor="Ada", seen=stale)
     assert not questions.answered(project, RUN)
@@ -161,7 +163,7 @@ def test_secrets_are_kept_out_of_it(project: Project, monkeypatch: pytest.Monkey
 def test_the_run_gets_the_answer_and_gets_it_again_after_a_crash(project: Project, option: str) -> None:
     asked(project)
     answered = questions.answer(project, "1", option, actor="Ada", reason=" it is good enough ")
-    assert answered.next == "planforge resume run-001"
+    assert line(answered.next) == "planforge resume run-001"
     assert (answered.question.status, answered.question.actor) == ("answered", "Ada")
     expected = Reply(answer="override", actor="Ada", reason="it is good enough")
     assert reply(project, QUESTION, call(resumed=True)) == expected
@@ -173,7 +175,7 @@ def test_what_is_no_option_is_refused_and_the_options_are_named(project: Project
     asked(project)
     with pytest.raises(InvalidInput) as refusal:
         questions.answer(project, "1", option, actor="Ada")
-    assert refusal.value.hint == "choose one of `resume`, `override`, `terminate`"
+    assert text(refusal.value.hint) == "choose one of `resume`, `override`, `terminate`"
     assert questions.waiting(project).questions
 
 
@@ -354,8 +356,7 @@ def test_the_overview_has_what_waits_and_what_to_type(project: Project) -> None:
     park(project)
     found = overview(project)
     assert [row.name for row in found.questions] == ["question-001", "question-002"]
-    shown = [command for command in found.next if "question" in command]
-    assert shown == ["planforge question show question-001", "planforge question show question-002"]
+    assert found.next[:2] == tuple(Action("question show", row.name) for row in found.questions)
 
 
 @pytest.mark.parametrize("name", ["question-001", "question-1", "1", "001", " 1 "])

@@ -85,7 +85,7 @@ def test_how_many_steps_go_at_once_decides_nothing() -> None:
 def test_another_decomposition_parts_at_the_start_and_stops_honestly(setting: str) -> None:
     found = told(RETRIED, setting).backtest
     assert found.parted is not None
-    assert found.parted.key == "/4"
+    assert found.parted.key == "/1"
     assert not found.ended
 
 
@@ -119,7 +119,7 @@ def test_a_setting_that_makes_no_sense_is_refused_and_the_known_ones_named(
 
 def test_the_demo_has_no_settings() -> None:
     with pytest.raises(InvalidInput, match=r"`forge\.cap` is no setting of a `demo`"):
-        told("demo-of-format-1-with-scores-of-four-measures", "forge.cap=1")
+        told("demo", "forge.cap=1")
 
 
 def test_settings_are_named_as_in_the_file() -> None:

@@ -13,7 +13,7 @@ from planforge.app.reruns import rerun
 from planforge.errors import InvalidInput
 from planforge.kernel.replay.proof import Proof
 from planforge.kernel.replay.proof_reading import unpack
-from planforge.workspace import packing
+from planforge.workspace.git import bare_objects
 from repositories import git
 
 FAILED = "failed-after-three-lies"
@@ -51,7 +51,7 @@ def test_files_may_come_from_a_repository(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="the files are not in the proof"):
         asyncio.run(rerun(bare))
     full = proof(FAILED)
-    packing.lay_out(full.git, tmp_path / "r", [])
+    bare_objects.lay_out(full.git, tmp_path / "r", [])
     found = asyncio.run(rerun(bare, tmp_path / "r"))
     assert [again.agrees for again in found] == [True]
     assert git(tmp_path / "r", "worktree", "list").count("\n") == 0

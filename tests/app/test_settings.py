@@ -16,6 +16,7 @@ from planforge.app.settings import LEAST, MOST, Settings, parse, read
 from planforge.app.settings_names import WORKTREES
 from planforge.documents.toml import ANY_NAME, Key, convert, dotted, known_keys
 from planforge.errors import InvalidInput
+from planforge.interfaces.cli.typed import text
 from planforge.workflows import chat, forge
 from repositories import repository
 
@@ -95,6 +96,11 @@ def test_only_what_can_be_left_out_may_be_empty(key: str) -> None:
     ("text", "problem"),
     [
         (r'forge.plans = "a\u0000b"', r"`forge.plans` has the control character '\x00' in it"),
+        (
+            'check.command = ["a"]\ncheck.env = {"A=B" = "c"}',
+            "`A=B` is not the name of an environment variable",
+        ),
+        ('agents.profiles.odd = {command = ["true"], env = {"A B" = "c"}}', "`A B` is not the name of an"),
         ("check.command = []", "`check.command` names no program"),
         ('checks.lint.command = [" "]', "`checks.lint.command` names no program"),
         ('land.branch = "a b"', "`land.branch`: `a b` is not the name of a branch"),
@@ -229,7 +235,7 @@ def test_a_mistake_is_one_line_with_its_place(text: str | bytes, problem: str) -
 def test_a_key_that_is_near_nothing_gets_the_list_of_its_table() -> None:
     refused = refusal("[land]\nzzzzz = 1\n")
     assert refused.message == "`planforge.toml`: there is no setting `land.zzzzz`"
-    assert refused.hint == "`[land]` may have `branch`, `tries`"
+    assert text(refused.hint) == "`[land]` may have `branch`, `tries`"
 
 
 @pytest.mark.parametrize(

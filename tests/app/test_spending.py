@@ -11,6 +11,7 @@ from planforge.app.project import Project
 from planforge.app.settings import read
 from planforge.app.spending import Spending, accounts
 from planforge.errors import AgentFailed, BudgetGone, InvalidInput
+from planforge.interfaces.cli.typed import text
 from planforge.kernel import budgets
 from planforge.kernel.budgets import Account
 from planforge.kernel.driver import Call
@@ -138,7 +139,10 @@ def test_a_call_that_does_not_fit_is_refused_and_the_way_on_is_named(
     spend(place, answer(tokens=600), key="/1")
     with pytest.raises(BudgetGone) as refused:
         spend(place, answer(), key="/2")
-    assert refused.value.hint == f"raise {setting} in `planforge.toml`, then run `planforge resume run-001`"
+    assert (
+        text(refused.value.hint)
+        == f"raise {setting} in `planforge.toml`, then run `planforge resume run-001`"
+    )
     assert refused.value.message.startswith("the budget is used up: `")
     assert budgets.unreconciled(place.ledger) == []
 
@@ -205,7 +209,7 @@ def test_a_limit_that_somebody_else_set_is_not_lifted(tmp_path: Path) -> None:
     budgets.allow(place.ledger, "run:run-001", Amounts(tokens=500), "ada")
     with pytest.raises(BudgetGone, match="of 500 tokens") as refused:
         spend(place, answer())
-    assert "allow `run:run-001` more tokens" in str(refused.value.hint)
+    assert "allow `run:run-001` more tokens" in text(refused.value.hint)
 
 
 # Settings

@@ -1,66 +1,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from calls import caller
-from planforge.app import facts, gates, pipelines, proof_checks, proofs, replays, runs, tasks
+from planforge.actions import Action
+from planforge.app import facts, landing, pipelines, proof_checks, proofs, replays, runs, tasks
 from planforge.app.overview import overview
 from planforge.app.project import Project
-from planforge.app.setup import initialise
-from planforge.errors import InvalidInput, NeedsPerson, NotFound, PlanEdited, RefusedByGate
+from planforge.app.runs import cancellation, driver
+from planforge.errors import CannotPerform, InvalidInput, NeedsPerson, NotFound, PlanEdited, RefusedByGate
+from planforge.interfaces.cli.typed import line
 from planforge.kernel.effects import ReadFacts
-from planforge.kernel.events import ApprovalUsed, FrictionNoted, StageEnded
-from repositories import git, repository
-
-PLAN = "# Plan\n\n" + "A function of its own counts the lines of a text, and is tested. " * 5
-DONE = "The function is in `lines.py` and its test beside it; an empty text has no lines. " * 4
-YES, NO = "Right.\n\n**Verdict:** Approved\n", "An empty text?\n\n**Verdict:** Revision Required\n"
-FRICTION = '```friction\n{"issue": "skill_missing", "skill": "writing-tests", "detail": "no fixtures"}\n```\n'
-CHECK = """\
-import unittest
-
-import lines
-
-
-class CountTest(unittest.TestCase):
-    def test_one_line(self):
-        self.assertEqual(lines.count("a"), 1)
-"""
-GOOD, BAD = "def count(text):\n    return len(text.splitlines())\n", "def count(text):\n    return 1\n"
-HALF = "def count(text):\n    return text.count('\\n') + 1\n"
-
-Scene = dict[str, Any]
-
-
-def scene(*when: str, say: str, **files: str) -> Scene:
-    writes = [{"write": {"path": f"{name}.py", "text": text}} for name, text in files.items()]
-    return {"when": list(when), "do": [*writes, {"say": say}]}
-
-
-STORY = (
-    scene("Stage: plan", say=PLAN),
-    scene("Stage: review-plan", say=YES),
-    scene("Stage: implement", "Iteration: 1", say=f"{DONE}\n\n{FRICTION}", lines=HALF),
-    scene("Stage: review-code", "Iteration: 1", say=NO),
-    scene("Stage: implement", say=DONE, lines=GOOD),
-    scene("Stage: review-code", say=YES),
-    scene("Stage: triage", say="It is small."),
-    scene("Stage: writeback", say="Nothing to add."),
+from planforge.kernel.events import ApprovalUsed, FrictionNoted, MergeChecked, Recorded, StageEnded
+from repositories import git
+from shops import (
+    BAD,
+    DONE,
+    GOOD,
+    HALF,
+    NEVER,
+    NO,
+    PLAN,
+    SHORT,
+    STORY,
+    TWICE,
+    YES,
+    decided,
+    go,
+    opened,
+    scene,
 )
-
-NEVER = (
-    *STORY[:3],
-    scene("Stage: review-code", say=NO),
-    scene("Stage: implement", "Iteration: 2", say=DONE, lines=f"{GOOD}\n\n# so?\n"),
-    scene("Stage: implement", "Iteration: 3", say=DONE, lines=GOOD),
-    *STORY[6:],
-)
-"""Whoever reviews the code is never content."""
 
 Shop = Callable[..., Project]
 
@@ -68,35 +44,7 @@ Shop = Callable[..., Project]
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
     """A project whose agents play scenes."""
-
-    def made(scenes: Sequence[Scene] = STORY, more: str = "") -> Project:
-        root, script = tmp_path / "shop", tmp_path / "rehearsal" / "script.json"
-        script.parent.mkdir(exist_ok=True)
-        script.write_text(json.dumps({"name": "story", "scenes": list(scenes)}))
-        settings = (
-            '[check]\ncommand = ["python3", "-m", "unittest"]\nreport = "unittest"\n\n'
-            '[agents]\ndefault = "rehearsal"\n\n'
-            f'[agents.profiles.rehearsal]\nwrites = ["{script.parent}"]\n\n'
-            f'[agents.profiles.rehearsal.env]\nPLANFORGE_REHEARSAL_SCRIPT = "{script}"\n{more}'
-        )
-        if not root.exists():
-            repository(root, {"test_lines.py": CHECK, "lines.py": BAD, "planforge.toml": settings})
-            initialise(root)
-        return Project.find(root)
-
-    return made
-
-
-def go(project: Project, run: str) -> runs.Ended:
-    return runs.drive(project, run, lambda _: None)
-
-
-def decided(project: Project, *, approve: bool = True) -> None:
-    waiting = gates.waiting(project).gates[-1]
-    if approve:
-        gates.approve(project, waiting.name, actor="Ada")
-    else:
-        gates.reject(project, waiting.name, actor="Ada", reason="not like that")
+    return partial(opened, tmp_path)
 
 
 def to_the_gate(project: Project) -> str:
@@ -154,9 +102,21 @@ def test_a_plan_that_is_edited_after_its_approval_lands_nothing(
     plan.write_text(plan.read_text() + "\nAnd a command for it.\n")
     ended = go(project, run)
     assert ended.exit_code == RefusedByGate.exit_code
-    assert "`review-plan`, `approve` has not approved what would land" in ended.reason
+    assert "what `approve` judged has changed since; it goes on at `review-plan`" in ended.reason
     assert tasks.row(project, "1").status == "escalated"
     assert project.git.ref("refs/heads/planforge/task-001") is None
+    checked = facts.check(project, "commit", "1")
+    assert (checked.exit_code, checked.result.detail) == (1, "what `approve` judged has changed since")
+    way = tasks.view(project, "1").next[0]
+    assert way.command == Action("task resume", "task-001", at="review-plan")
+    assert way.does == "has the stage look at what has changed since it approved"
+    shop((*STORY[:2], scene("Stage: implement", say=DONE, lines=f"{GOOD}\n\n# a command\n"), *STORY[5:]))
+    again = tasks.resume(project, "1", at="", rounds=0, actor="Ada")
+    with pytest.raises(NeedsPerson):
+        go(project, again)
+    decided(project)
+    assert go(project, again).exit_code == 0
+    assert tasks.row(project, "1").status == "committed"
 
 
 @pytest.mark.dear
@@ -166,18 +126,56 @@ def test_a_task_that_is_stuck_goes_on_where_a_person_says(shop: Shop) -> None:
     assert ended.exit_code == NeedsPerson.exit_code
     found = tasks.view(project, "task-001")
     assert (found.task.status, found.task.stage) == ("escalated", "review-code")
-    assert "planforge task resume task-001 --at review-code" in [way.command for way in found.next]
+    assert Action("task resume", "task-001", at="review-code") in [way.command for way in found.next]
     with pytest.raises(RefusedByGate, match="nobody overrides what our own checks say"):
         tasks.override(project, "1", stage="validate", actor="Ada", reason="trust me")
     assert tasks.override(project, "1", stage="review-code", actor="Ada", reason="it is right").status == (
         "review-approved"
     )
-    run = tasks.resume(project, "1", at="validate", rounds=0, actor="Ada")
+    ways = [way.command for way in tasks.view(project, "1").next]
+    assert ways[0] == Action("task resume", "task-001", at="validate")
+    run = tasks.resume(project, "1", at="", rounds=0, actor="Ada")
     with pytest.raises(NeedsPerson):
         go(project, run)
+    assert [each.stage for each in events(project, StageEnded)].count("review-code") == 3 + 1
     decided(project)
     assert go(project, run).exit_code == 0
     assert replays.replay(project, run).agrees
+
+
+def test_letting_a_plan_pass_says_nothing_of_code_that_was_never_written(shop: Shop) -> None:
+    project = shop((STORY[0], scene("Stage: review-plan", say=NO)))
+    go(project, tasks.begin(project, "default", "Count lines"))
+    with pytest.raises(RefusedByGate, match="`review-code` judges `implement`, which is not there yet"):
+        tasks.override(project, "1", stage="review-code", actor="Ada", reason="it is right")
+    assert tasks.override(project, "1", stage="review-plan", actor="Ada", reason="it is right").status == (
+        "plan-approved"
+    )
+    assert tasks.view(project, "1").next[0].command == Action("task resume", "task-001", at="implement")
+
+
+@pytest.mark.dear
+def test_a_review_that_runs_again_after_it_was_overridden_blames_no_edit(shop: Shop) -> None:
+    project = shop(NEVER)
+    go(project, tasks.begin(project, "default", "Count lines"))
+    tasks.override(project, "1", stage="review-code", actor="Ada", reason="it is right")
+    shop(STORY)
+    run = tasks.resume(project, "1", at="review-code", rounds=0, actor="Ada")
+    with pytest.raises(NeedsPerson):
+        go(project, run)
+    assert tasks.row(project, "1").status == "review-approved"
+
+
+def test_a_task_that_lands_nothing_is_delivered_with_its_documents(shop: Shop) -> None:
+    clean = json.dumps({"maxSeverity": "none", "concerns": []})
+    project = shop((scene("Stage: draft", say=PLAN), scene("Stage: audit", say=clean)))
+    assert go(project, tasks.begin(project, "forge", "Count lines")).exit_code == 0
+    found = tasks.view(project, "1")
+    assert (found.task.status, found.task.branch, found.next) == ("delivered", "", ())
+    assert (project.root / found.task.path / "PLAN.md").read_text().startswith("# Plan")
+    assert "planforge task show" not in " ".join(map(line, overview(project).next))
+    with pytest.raises(RefusedByGate, match="is delivered"):
+        tasks.resume(project, "1", at="", rounds=0, actor="Ada")
 
 
 @pytest.mark.dear
@@ -188,7 +186,7 @@ def test_a_plan_that_comes_back_as_it_was_is_a_persons_to_edit(shop: Shop) -> No
     assert ended.reason == "the planner changed nothing: edit `PLAN.md` yourself"
     assert [each.stage for each in events(project, StageEnded)] == ["plan", "review-plan", "plan"]
     (way,) = [each for each in tasks.view(project, "1").next if "with your edits" in each.does]
-    assert way.command == "planforge task resume task-001 --at review-plan"
+    assert way.command == Action("task resume", "task-001", at="review-plan")
     plan = project.root / tasks.row(project, "1").path / "PLAN.md"
     plan.write_text(f"{PLAN} An empty text has none.\n")
     shop((scene("Stage: review-plan", "An empty text has none", say=YES), *STORY[2:]))
@@ -198,52 +196,118 @@ def test_a_plan_that_comes_back_as_it_was_is_a_persons_to_edit(shop: Shop) -> No
 
 
 @pytest.mark.dear
-def test_a_change_with_a_short_report_goes_on_at_its_review_and_is_committed(shop: Shop) -> None:
+def test_a_change_with_a_short_report_is_judged_by_the_change(shop: Shop) -> None:
     project = shop((*STORY[:2], scene("Stage: implement", say="done", lines=GOOD), *STORY[5:]))
-    ended = go(project, tasks.begin(project, "default", "Count lines"))
-    assert "PROGRESS.md` has 5 bytes, fewer than 200" in ended.reason
-    (way,) = [each for each in tasks.view(project, "1").next if "with your edits" in each.does]
-    assert way.command == "planforge task resume task-001 --at review-code"
-    run = tasks.resume(project, "1", at="review-code", rounds=0, actor="Ada")
-    with pytest.raises(NeedsPerson):
-        go(project, run)
+    run = to_the_gate(project)
     assert tasks.row(project, "1").status == "review-approved"
-    decided(project)
-    assert go(project, run).exit_code == 0
-    assert tasks.row(project, "1").status == "committed"
+    assert any("Your answer is kept as `PROGRESS.md`." in text for text in _prompts(project, run))
+
+
+def test_a_committed_task_lands_through_the_queue_like_a_plan(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = shop(TWICE, SHORT)
+    call = caller(project.root, monkeypatch, capsys)
+    before = git(project.root, "rev-parse", "HEAD")
+    assert "next: planforge land task-001" in call("pipeline", "run", "short", "Count lines").out
+    assert "planforge land task-001" in call("task", "show", "1").out
+    assert call("status", "--json").document["next"] == ["planforge land task-001"]
+    assert "task-001" in call("land", "--dry-run").out
+    assert call("task", "resume", "1", "--as", "Ada").code == RefusedByGate.exit_code
+    landed = call("land", "task-001")
+    assert landed.code == 0, landed.err
+    assert "✓ task-001 landed on planforge/landed/main" in landed.out
+    assert tasks.row(project, "1").status == "landed"
+    assert call("task", "show", "1", "--json").document["next"] == []
+    assert call("land", "--update-checkout").code == 0
+    assert git(project.root, "show", "HEAD:lines.py") == GOOD.strip()
+    assert git(project.root, "rev-parse", "planforge/task-001~1") == before, (
+        "no round that was red is beneath it"
+    )
+    line = git(project.root, "log", "--first-parent", "--format=%H %s", f"{before}..HEAD")
+    assert [each.partition(" ")[2] for each in line.splitlines()] == ["Land task-001: Count lines"]
+    assert call("land").out == "nothing to land\n"
+    assert call("land", "task-001").out == "nothing to land\n"
+    assert call("verify").code == 0
+
+
+def test_a_task_that_is_abandoned_while_its_landing_is_tested_does_not_land(shop: Shop) -> None:
+    project = shop(TWICE[1:], SHORT)
+    assert go(project, tasks.begin(project, "short", "Count lines")).exit_code == 0
+    (project.root / "more.py").write_text("more = 1\n")
+    git(project.root, "add", "more.py")
+    git(project.root, "commit", "--quiet", "-m", "by hand")
+    run = landing.begin(project, ["task-001"])
+    assert run is not None
+
+    def abandon(recorded: Recorded) -> None:
+        if isinstance(recorded.event, MergeChecked):
+            tasks.abandon(project, "1", actor="Ada", reason="no longer wanted")
+
+    assert driver.drive(project, run, abandon).exit_code == RefusedByGate.exit_code
+    assert tasks.row(project, "1").status == "abandoned"
+    assert "it is abandoned" in runs.rows(project)[-1].reason
     assert replays.replay(project, run).agrees
 
 
-SHORT = """
-[pipelines.short]
-requires = ["validate"]
-stages = [
-  {name = "implement", role = "developer", writes = ["code"]},
-  {name = "validate", role = "tester", verdict = "evidence", judges = ["code"]},
-  {name = "land", role = "collator", lands = true},
-]
-"""
+def test_a_review_of_a_document_that_is_gone_is_not_overridden(shop: Shop) -> None:
+    project = shop((STORY[0], scene("Stage: review-plan", say="Hm.")))
+    assert go(project, tasks.begin(project, "default", "Count lines")).exit_code == NeedsPerson.exit_code
+    (project.root / tasks.row(project, "1").path / "PLAN.md").unlink()
+    with pytest.raises(RefusedByGate, match="judges `plan`, which is not there yet"):
+        tasks.override(project, "1", stage="review-plan", actor="Ada", reason="I know it")
+
+
+def test_a_pipe_in_the_place_of_a_document_keeps_nobody_waiting(shop: Shop) -> None:
+    project = shop((STORY[0], scene("Stage: review-plan", say="Hm.")))
+    go(project, tasks.begin(project, "default", "Count lines"))
+    document = project.root / tasks.row(project, "1").path / "PLAN.md"
+    document.unlink()
+    os.mkfifo(document)
+    with pytest.raises(CannotPerform, match=r"`PLAN.md` cannot be read: not a file but a pipe"):
+        tasks.resume(project, "1", at="review-plan", rounds=0, actor="Ada")
 
 
 @pytest.mark.dear
-def test_what_a_task_has_committed_is_brought_in_by_the_command_that_is_named(
+def test_a_task_that_conflicts_at_landing_is_done_again_on_what_has_landed(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    project = shop((scene("Stage: implement", say=DONE, lines=GOOD),), SHORT)
+    project = shop(TWICE[1:], SHORT)
     call = caller(project.root, monkeypatch, capsys)
-    merge = "git merge --no-ff planforge/task-001"
-    assert f"next: {merge}" in call("pipeline", "run", "short", "Count lines").out
-    assert merge in call("task", "show", "1").out
-    assert merge in call("land").out
-    for more in ((), ("--dry-run",)):
-        said = call("land", "task-001", *more)
-        assert (said.code, "its work is on `planforge/task-001`" in said.err) == (2, True)
-        assert f"run `{merge}`" in said.err
-    git(project.root, *merge.split()[1:])
+    call("pipeline", "run", "short", "Count lines")
+    was = git(project.root, "rev-parse", "planforge/task-001")
+    (project.root / "lines.py").write_text(HALF)
+    git(project.root, "commit", "--quiet", "-am", "by hand")
+    refused = call("land", "task-001")
+    assert (refused.code, "✗ task-001 conflicts with main in `lines.py`" in refused.out) == (1, True)
+    assert "next: planforge task resume task-001" in refused.out
+    found = tasks.row(project, "1")
+    assert found.status == "code-revision-required"
+    assert "it conflicts with `planforge/landed/main` in `lines.py`" in call("task", "show", "1").out
+    assert tasks.view(project, "1").next[0].command == Action("task resume", "task-001", at="implement")
+    assert call("status", "--json").document["next"] == ["planforge task show task-001"]
+    assert call("task", "resume", "1", "--as", "Ada").code == 0
+    prompt = _prompts(project, runs.rows(project)[-1].run)[0]
+    assert "an earlier change did not land" in prompt
+    kept = git(project.root, "for-each-ref", "--format=%(objectname)", "refs/planforge/archive").split()
+    assert was in kept
+    assert call("land").code == 0
+    assert call("land", "--update-checkout").code == 0
     assert git(project.root, "show", "HEAD:lines.py") == GOOD.strip()
-    assert call("task", "show", "1", "--json").document["next"] == []
+    assert tasks.row(project, "1").status == "landed"
+
+
+@pytest.mark.dear
+def test_a_committed_task_that_nobody_wants_any_more_is_abandoned_and_does_not_land(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = shop(TWICE[1:], SHORT)
+    call = caller(project.root, monkeypatch, capsys)
+    call("pipeline", "run", "short", "Count lines")
+    assert call("task", "abandon", "1", "--reason", "no", "--as", "Ada").code == 0
     assert call("land").out == "nothing to land\n"
-    assert "`task-001` is committed: there is nothing to land" in call("land", "task-1").err
+    said = call("land", "task-001")
+    assert (said.code, "it is abandoned" in said.out) == (5, True)
 
 
 @pytest.mark.dear
@@ -300,9 +364,9 @@ def test_a_cancelled_task_is_blocked_and_can_go_on_or_be_given_up(shop: Shop) ->
     run = to_the_gate(project)
     with pytest.raises(RefusedByGate, match="unfinished run"):
         tasks.abandon(project, "1", actor="Ada", reason="no")
-    runs.cancel(project, run, reason="another day", actor="Ada")
+    cancellation.cancel(project, run, reason="another day", actor="Ada")
     assert tasks.row(project, "1").status == "blocked"
-    assert any("task resume" in way.command for way in tasks.view(project, "1").next)
+    assert any(way.command.verb == "task resume" for way in tasks.view(project, "1").next)
     assert tasks.abandon(project, "1", actor="Ada", reason="never").status == "abandoned"
     with pytest.raises(RefusedByGate, match="is abandoned"):
         tasks.resume(project, "1", at="plan", rounds=0, actor="Ada")

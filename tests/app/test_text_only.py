@@ -62,7 +62,7 @@ def test_a_plan_is_forged_by_an_agent_that_sees_only_what_it_is_shown(at: Rehear
 
 
 def test_a_role_is_shown_with_what_its_agent_can_do(call: Command) -> None:
-    assert "no: it is shown the files that its task is about" in call("role", "show", "auditor").out
+    assert "no: it gets the files of its task in the prompt" in call("role", "show", "auditor").out
     rows = {row["role"]: row["tools"] for row in call("role", "list", "--json").document}
     assert (rows["auditor"], rows["developer"]) == (False, True)
 

@@ -18,9 +18,10 @@ import msgspec
 import pytest
 
 from calls import Command, Said, caller
-from planforge.app import approvals, deciders, gates, questions, runs, work
+from planforge.app import approvals, deciders, gates, questions, work
 from planforge.app.gates import GateRow
 from planforge.app.project import Project
+from planforge.app.runs import cancellation
 from planforge.errors import NeedsPerson, RefusedByGate
 from planforge.kernel.driver import Call
 from planforge.kernel.effects import AgentAnswer, AskHuman
@@ -522,7 +523,7 @@ def test_what_is_no_hash_was_not_looked_at(project: Project, command: Command, s
 
 def test_what_belongs_to_a_cancelled_run_is_decided_no_more(project: Project, command: Command) -> None:
     gate, question = raised(project), asked(project)
-    runs.cancel(project, RUN, reason="not now", actor="Ada")
+    cancellation.cancel(project, RUN, reason="not now", actor="Ada")
     for words in (
         ("gate", "approve", gate.name),
         ("gate", "reject", gate.name, "--reason", "x"),
@@ -539,7 +540,7 @@ def test_an_answer_that_was_given_before_the_cancelling_opens_nothing_after_it(p
     gate, question = raised(project), asked(project)
     gates.approve(project, gate.name, actor="Ada")
     questions.answer(project, question.name, "go on", actor="Ada")
-    runs.cancel(project, RUN, reason="not now", actor="Ada")
+    cancellation.cancel(project, RUN, reason="not now", actor="Ada")
     assert gates.take(project, OTHER, GATE, gate.content, "run-008") is None
     assert not questions.answered(project, RUN)
     assert recorded(project, ApprovalUsed) == []
@@ -552,7 +553,7 @@ def test_no_yes_is_given_to_a_plan_that_a_run_is_at(project: Project, command: C
     said = command("plan", "approve", "1", "--json")
     assert (said.code, said.current["what"]) == (5, run)
     assert len(recorded(project, PlanApproved)) == 1
-    runs.cancel(project, run, reason="not now", actor="Ada")
+    cancellation.cancel(project, run, reason="not now", actor="Ada")
     assert command("plan", "run", "1").code == 5
     assert len(recorded(project, ApprovalUsed)) == 1
     assert recorded(project, PlanStarted, PatchApplied) == []

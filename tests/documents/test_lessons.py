@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from planforge.documents import lessons
 from planforge.errors import InvalidDocument, NotFound
+from planforge.interfaces.cli.typed import text
 from planforge.rules.lessons import Lesson, Status
 
 FILE = """\
@@ -154,7 +155,7 @@ def test_a_lesson_is_found_by_the_beginning_of_its_name_if_that_is_one() -> None
     assert lessons.find(FILE, "checks-run-from-the-root").date == "2026-01-02"
     with pytest.raises(InvalidDocument) as error:
         lessons.find(FILE, "checks")
-    assert error.value.hint == "say which one: `checks-run-from-the-root`, `checks-run-from-the-root-2`"
+    assert text(error.value.hint) == "say which one: `checks-run-from-the-root`, `checks-run-from-the-root-2`"
     for name in ("nothing", "", "  "):
         with pytest.raises(NotFound):
             lessons.find(FILE, name)

@@ -26,7 +26,7 @@ from planforge.documents.phases import (
     render_phases,
 )
 from planforge.documents.plan import PlanStatus, content_hash, parse, plan_id, structural_findings
-from planforge.errors import InvalidDocument, PerformerFailed, RefusedByGate
+from planforge.errors import CannotPerform, InvalidDocument, PerformerFailed, RefusedByGate
 from planforge.kernel.effects import Access, MarkPlan, RunAgent
 from planforge.rules import badges, selection
 from planforge.rules.findings import Finding, Severity, worst
@@ -35,7 +35,7 @@ from planforge.rules.states.tables import PHASE, PLAN
 from planforge.rules.verdicts import KINDS, Verdict
 from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
 from planforge.workflows.plan_run import PlanRunRequest, PlanRunResult, plan_run
-from worlds import BLOCKING, CLEAN, MEDIUM, World, approved, failing_agent
+from worlds import BLOCKING, CLEAN, MEDIUM, World, approved, versions
 from worlds import PLAN as DRAFTED
 
 ROWS: dict[str, list[str]] = {
@@ -302,7 +302,7 @@ def any_severity_that_does_not_block_ends_in_review() -> None:
 
 @row("status transitions during forge", "cap reached")
 def the_cap_is_written_into_the_plan() -> None:
-    world = World(drafter=[DRAFTED], auditor=[BLOCKING], reviser=[DRAFTED])
+    world = World(drafter=[DRAFTED], auditor=[BLOCKING], reviser=versions(DRAFTED)[1:])
     flow = forged(world)
     assert (flow.result.clean, marks(flow)) == (False, ["REVIEW"])
     assert "VERDICT: CAP_REACHED" in world.text
@@ -316,7 +316,7 @@ def a_draft_that_is_cancelled_is_cancelled() -> None:
 
 @row("status transitions during forge", "error")
 def after_an_error_the_plan_is_a_draft() -> None:
-    world = World(drafter=[DRAFTED], auditor=[failing_agent()])
+    world = World(drafter=[DRAFTED], auditor=[CannotPerform("the disk is full")])
     with pytest.raises(PerformerFailed):
         forged(world)
     assert parse(world.text).status is PlanStatus.DRAFT

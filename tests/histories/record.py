@@ -3,8 +3,8 @@ Records the histories in this directory anew, with the real program: `python tes
 
 PLACE must not exist. What checks print names it, and what is recorded of an agent names the Python that runs
 this, so both should name nobody's machine (a link will do), and `HOME` should have no git identity.
-More words name recorders; without any, all record. The old history cannot be recorded by this program: it is
-a demo of the last Planforge with ledgers of format 1, proved by a later one.
+More words name recorders; without any, all record. The history of an earlier version of a flow cannot be
+recorded by this program: it was recorded before the version went up.
 """
 
 from __future__ import annotations
@@ -67,6 +67,13 @@ def ready(place: Path, source: Path = SOURCE) -> Path:
 def run(root: Path, source: Path, code: int) -> None:
     process = planforge("plan", "run", "1", cwd=root, extra={"PYTHONPATH": str(source)})
     assert process.returncode == code, process.stderr
+
+
+def demo(place: Path) -> None:
+    """The demo, which is a forge and a plan run in one."""
+    process = planforge("demo", str(place), "--pace", "0", cwd=HERE)
+    assert process.returncode == 0, process.stderr
+    keep(place, "run-001", "demo")
 
 
 def retries(place: Path) -> None:
@@ -158,6 +165,7 @@ def diverged_rule(place: Path) -> None:
 
 
 RECORDERS: tuple[Callable[[Path], None], ...] = (
+    demo,
     retries,
     failed,
     capped,

@@ -10,6 +10,7 @@ import pytest
 
 from planforge.app.proof_checks import checked
 from planforge.app.replays import backtested, replayed
+from planforge.errors import PlanforgeError
 from planforge.kernel.events import RunEnded
 from planforge.kernel.replay.backtest import End
 from planforge.kernel.replay.proof import Proof
@@ -30,8 +31,9 @@ DIVERGED = {
         ("StepCompleted", "StepCompleted"),
     ),
 }
+EARLIER = "diverged-because-version-1-of-the-flow-recorded-it"
 UNFINISHED = {"interrupted-by-kill-9"}
-SAME = sorted(set(ALL) - set(DIVERGED))
+SAME = sorted(set(ALL) - set(DIVERGED) - {EARLIER})
 LIMIT = 200_000
 
 
@@ -51,10 +53,8 @@ def run_of(proof: Proof) -> str:
 
 def test_there_is_an_old_history_a_retried_a_failed_an_interrupted_and_a_diverged_one() -> None:
     words = " ".join(ALL)
-    assert all(
-        word in words for word in ("format-1", "retries", "failed", "interrupted", "composed", "diverged")
-    )
-    assert set(DIVERGED) | UNFINISHED <= set(ALL)
+    assert all(word in words for word in ("demo", "retries", "failed", "interrupted", "composed", "diverged"))
+    assert set(DIVERGED) | UNFINISHED | {EARLIER} <= set(ALL)
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -102,14 +102,16 @@ def test_a_kinder_score_is_shown_by_its_value() -> None:
     assert [field.path for field in difference.fields] == ["score.value"]
 
 
-def test_the_old_history_has_scores_of_the_first_formula() -> None:
-    proof = history("demo-of-format-1-with-scores-of-four-measures")
-    rows = [line for line in proof.lines if getattr(line, "kind", "") == "StepCompleted"]
-    assert {getattr(line, "revision", 0) for line in rows} == {1}
-    assert replayed(proof, run_of(proof)).counts.scores == 2
+def test_a_history_of_an_earlier_version_of_its_flow_is_refused_with_both_versions() -> None:
+    proof = history(EARLIER)
+    with pytest.raises(PlanforgeError, match="by version 1 of `plan_run`, this Planforge has version 2"):
+        replayed(proof, run_of(proof))
+    found = checked(content(EARLIER))[1]
+    assert not found.holds
+    assert any("by version 1 of `plan_run`" in fault.problem for fault in found.faults)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", sorted({*SAME, *DIVERGED}))
 def test_a_backtest_without_changes_is_the_replay(name: str) -> None:
     proof = history(name)
     replay = replayed(proof, run_of(proof))

@@ -105,7 +105,7 @@ STORY: tuple[tuple[str, Event], ...] = (
         events.EffectIntended(effect="RunAgent", fingerprint="f" * 64, body=Payload(object="b" * 64)),
     ),
     ("run-001", events.EffectCompleted(effect="RunAgent", outcome=Payload(inline=msgspec.Raw(b"[1,2.5]")))),
-    ("run-001", events.EffectFailed(effect="Commit", error="GitFailed", message="no", hint="try again")),
+    ("run-001", events.EffectFailed(effect="Commit", error="GitFailed", message="no", hint=("try again",))),
     ("run-001", events.RunParked(run="run-001", reason="approve plan-001?")),
     (
         "run-001",

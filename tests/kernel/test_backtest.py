@@ -153,7 +153,8 @@ def opened(commit: str) -> tuple[effects.OpenBranch, effects.Tip]:
 
 
 def landing(commit: str, expected: str) -> effects.Land:
-    return effects.Land(branch=BRANCH, commit=commit, expected=expected)
+    lease = effects.Leased(holder="run-001/phase-1", fence=1)
+    return effects.Land(branch=BRANCH, commit=commit, expected=expected, lease=lease, files=())
 
 
 def test_where_a_branch_points_follows_from_what_landed_in_the_telling(ledger: Ledger) -> None:

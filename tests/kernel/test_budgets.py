@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from planforge.errors import BudgetGone, Conflict, InvalidInput, NotFound
+from planforge.interfaces.cli.typed import text
 from planforge.kernel import budgets
 from planforge.kernel.budgets import (
     KINDS,
@@ -165,7 +166,7 @@ def test_a_refusal_names_the_scope_the_kind_and_all_the_numbers(ledger: Ledger) 
         reserve(ledger, "call-3", [ROLE], Amounts(money=600_000))
     words = "`role:auditor`: of $2.50 money $0.75 spent, $1.25 put aside, $0.60 asked for"
     assert refused.value.message == words
-    assert refused.value.hint == "allow `role:auditor` more money, or reconcile what is put aside"
+    assert text(refused.value.hint) == "allow `role:auditor` more money, or reconcile what is put aside"
 
 
 @pytest.mark.parametrize("tight", [RUN, PLAN, STEP, ROLE])

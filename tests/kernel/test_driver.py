@@ -14,7 +14,9 @@ import pytest
 
 from kernel.histories import FAILED, PASSED, Clock
 from kernel.processes import child
+from planforge.actions import Action
 from planforge.errors import CannotPerform, Diverged, Fenced, GitFailed, NeedsPerson, PerformerFailed
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.driver import Call, Driver, outcome_type
 from planforge.kernel.effects import Effect, Flow, Note, PlanText, ReadPlan, RunCheck, Together
 from planforge.kernel.events import (
@@ -245,14 +247,15 @@ async def try_to_say(word: str) -> str:
     try:
         return (await Say(words=word)).words
     except PerformerFailed as error:
-        return f"{error.error}: {error.message} (hint: {error.hint})"
+        return f"{error.error}: {error.message} (hint: {text(error.hint)})"
 
 
 @pytest.mark.parametrize(
     ("error", "seen"),
     [
         (GitFailed("no such ref", "fetch it"), "GitFailed: no such ref (hint: fetch it)"),
-        (CannotPerform("no"), "CannotPerform: no (hint: None)"),
+        (CannotPerform("no"), "CannotPerform: no (hint: )"),
+        (CannotPerform("no", Action("status")), "CannotPerform: no (hint: `planforge status`)"),
     ],
 )
 def test_a_failure_is_recorded_and_met_by_the_flow_the_same_live_and_replayed(
@@ -775,7 +778,10 @@ def test_a_failure_is_recorded_and_met_without_its_secrets(ledger: Ledger) -> No
     for room in (Room(fail), Room()):
         with pytest.raises(PerformerFailed) as failed:
             drive_redacted(ledger, say("one"), room)
-        assert (failed.value.message, failed.value.hint) == (f"cannot push with {MARK}", f"try {MARK} again")
+        assert (failed.value.message, text(failed.value.hint)) == (
+            f"cannot push with {MARK}",
+            f"try {MARK} again",
+        )
     assert SECRET.encode() not in everything(ledger)
 
 

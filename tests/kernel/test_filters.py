@@ -12,6 +12,7 @@ from kernel.another_client import another_client
 from kernel.histories import STORY
 from kernel.ledger_contract import parked, tell
 from planforge.errors import InvalidInput, LedgerUnreadable
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.events import EVENTS
 from planforge.kernel.filters import Filter, kind_named, newest, read
 from planforge.kernel.ledger import PAGE, Ledger, Write
@@ -104,7 +105,7 @@ def test_no_two_kinds_have_the_same_spelling() -> None:
 def test_an_unknown_kind_is_refused_with_the_nearest_names() -> None:
     with pytest.raises(InvalidInput, match="there is no event `StepComplete`") as refused:
         Filter(kinds=("StepComplete",))
-    assert "`StepCompleted`" in (refused.value.hint or "")
+    assert "`StepCompleted`" in text(refused.value.hint)
     with pytest.raises(InvalidInput) as refused:
         kind_named("qqq")
-    assert refused.value.hint == "`planforge schema --list` has all names"
+    assert text(refused.value.hint) == "for all names, run `planforge schema --list`"

@@ -126,7 +126,7 @@ def test_a_plan_has_the_status_of_what_happened_to_it_last(
         ([first, rejected, second, applied, done], ("done", 2, "dec0de", score(PASSED, 200).value, "")),
         ([first, unscored], ("done", 1, "", None, "")),
         ([first, rejected, second, failed], ("failed", 2, "", None, "no more attempts")),
-        ([first, failed, begun], ("pending", 0, "", None, "")),
+        ([first, failed, begun], ("failed", 1, "", None, "no more attempts")),
     ],
 )
 def test_a_step_has_the_status_of_what_happened_to_it_last(

@@ -13,6 +13,7 @@ import pytest
 from kernel.histories import EXAMPLES, FAILED, PASSED
 from kernel.ledger_contract import tell
 from planforge.errors import InvalidInput
+from planforge.interfaces.cli.typed import text
 from planforge.kernel import schemas
 from planforge.kernel.events import EVENTS
 from planforge.kernel.graph.queries import Blocked, NextSteps, run_query
@@ -142,7 +143,6 @@ def test_every_example_is_valid_and_spoilt_ones_are_not(kind: str) -> None:
 def test_the_revision_is_the_one_that_is_written_today() -> None:
     for kind in EVENTS:
         assert schemas.schema(kind)["revision"] == revision(kind)
-    assert schemas.schema("StepCompleted")["revision"] == 2
 
 
 def test_a_line_of_the_log_is_valid_only_with_the_event_of_its_kind(ledger: Ledger) -> None:
@@ -177,7 +177,7 @@ def test_a_schema_is_found_by_any_spelling_and_an_unknown_one_is_refused() -> No
     assert schemas.schema("PLAN_CREATED")["title"] == "PlanCreated"
     with pytest.raises(InvalidInput, match="there is no schema `PlanCreate`") as refused:
         schemas.schema("PlanCreate")
-    assert "`PlanCreated`" in (refused.value.hint or "")
+    assert "`PlanCreated`" in text(refused.value.hint)
 
 
 def test_the_list_names_all() -> None:

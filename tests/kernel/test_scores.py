@@ -113,7 +113,7 @@ def test_the_formula(changes: dict[str, Any], expected: int | None) -> None:
 
 def documented() -> list[list[str]]:
     text = (Path(__file__).parents[2] / "docs" / "scores.md").read_text()
-    rows = text.partition("## Worked out")[2].partition("## Order")[0].splitlines()
+    rows = text.partition("## Examples")[2].partition("## Order")[0].splitlines()
     return [[cell.strip() for cell in row.strip("| ").split("|")] for row in rows if row.startswith("| ")][1:]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from planforge.interfaces.cli.typed import command
 from planforge.rules.auto_implement import Because, Forged, refusal
 from planforge.rules.findings import Severity
 from planforge.rules.verdicts import Verdict
@@ -52,7 +53,7 @@ def test_everything_else_is_refused_with_its_reason_and_what_to_type_instead(
 ) -> None:
     found = refusal(changed(**fields))
     assert found is not None
-    assert (found.because, found.commands) == (because, commands)
+    assert (found.because, tuple(map(command, found.next))) == (because, commands)
     assert words in found.reason
 
 

@@ -85,7 +85,6 @@ def test_a_reviewer_that_says_the_same_twice_gets_a_heavy_model_once(
     rounds: list[tuple[Finding, ...]], escalates: bool
 ) -> None:
     assert bool(after_rounds(rounds, "balanced")) is escalates
-    assert bool(after_rounds(rounds, "balanced", by_title=True)) is escalates
     assert after_rounds(rounds, "heavy") == ""
 
 
@@ -93,4 +92,3 @@ def test_the_same_finding_is_known_in_other_words_and_at_another_severity() -> N
     again = Finding(severity=Severity.MEDIUM, title="**No rollback** (line 40)")
     rounds = [found("No rollback"), (again,)]
     assert after_rounds(rounds, "balanced") == "the same findings in 2 rounds"
-    assert after_rounds(rounds, "balanced", by_title=True) == ""

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planforge.errors import InvalidInput, NotFound, RefusedByGate
+from planforge.interfaces.cli.typed import text
 from planforge.rules import selection
 from planforge.rules.selection import MET, Candidate, Signed
 from planforge.rules.states.tables import PHASE
@@ -82,7 +83,7 @@ def test_a_phase_is_found_by_its_id_or_its_number(name: str) -> None:
 def test_a_phase_that_there_is_not_is_told_with_those_that_there_are(name: str) -> None:
     with pytest.raises(NotFound) as caught:
         selection.named(phases("p", "p"), name)
-    assert caught.value.hint == "there are `phase-1`, `phase-2`"
+    assert text(caught.value.hint) == "there are `phase-1`, `phase-2`"
 
 
 @pytest.mark.parametrize(

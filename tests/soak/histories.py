@@ -17,10 +17,9 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from planforge.workspace import cleaning
-from planforge.workspace.cleaning import Standing, Wishes
 from planforge.workspace.git import Git
-from planforge.workspace.worktrees import ARCHIVE, Worktrees
+from planforge.workspace.worktrees import ARCHIVE, Worktrees, cleanup
+from planforge.workspace.worktrees.cleanup import Standing, Wishes
 from repositories import DATE, ENVIRONMENT, git
 from soak.agents import Agents
 from soak.crashing import Crash, Manner, Outcome, perform
@@ -200,9 +199,9 @@ class History(Agents, People):
             self._end_all()
 
         def action() -> None:
-            for item in cleaning.survey(self._git, self._state, lambda _: standing, lambda _: None, wishes):
+            for item in cleanup.survey(self._git, self._state, lambda _: standing, lambda _: None, wishes):
                 if item.goes:
-                    cleaning.remove(self._git, self._state, item, wishes)
+                    cleanup.remove(self._git, self._state, item, wishes)
 
         done = self._ours("cleanup", action)
         if wishes.before is not None and standing is Standing.ENDED:

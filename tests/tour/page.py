@@ -17,14 +17,14 @@ HEAD = """\
 # A tour in {kind}
 
 Every screen on this page was recorded by a test (`make tour`), which fails if it sees anything else;
-`make tour-page` writes it anew. The project is {project} {version}:
+`make tour-page` writes it again. The project is {project} {version}:
 {about}.
-The agents are played by the [rehearsal agent](rehearsal-agent.md), so that nobody needs an account;
-`make test-agents` takes the same tour with the real claude and codex, who see a scripted model. All else is
+The [rehearsal agent](rehearsal-agent.md) plays the agents, so no account is needed;
+`make test-agents` takes the same tour with the real claude and codex and a scripted model. Everything else is
 real: git, tests, sandbox, ledger.
 
 So that the page is the same each time, every hash is `0f1e2d3c4b5a`, times and scores are fixed, lines of
-phases that ran at once are in order, long lines and long screens are cut with `…`.
+parallel phases are sorted, long lines and long screens are cut with `…`.
 
 {others}
 """

@@ -182,7 +182,7 @@ class Tour:
 def taken(tour: Tour, player: Player) -> None:
     """Take the whole tour."""
     story, types = tour.story, tour.types
-    types("Make the repository ready. Your tests are found, not asked for.", "init")
+    types("Set up the repository. Planforge finds your tests.", "init")
     tour.played_by(player)
     git(tour.root, "add", "planforge.toml")
     git(tour.root, "commit", "--quiet", "--message=settings of Planforge")
@@ -203,41 +203,41 @@ def taken(tour: Tour, player: Player) -> None:
 def _forged(tour: Tour) -> None:
     types, story = tour.types, tour.story
     types(
-        "Say what you want. An agent drafts a plan, another one audits it; the first draft has a hole.",
+        "Say what you want. One agent drafts a plan, another audits it; the first draft has a hole.",
         *("forge", story.request),
     )
     tour.stops("planforge plan show plan-001", "planforge plan approve plan-001")
     types("Read it: it is a Markdown file.", "plan", "show", "1")
-    tour.edits("It is yours to edit; here one sentence is made clearer.", *story.by_hand)
-    types("See what you changed since it was audited.", "plan", "diff", "1")
-    types("Say yes to exactly this text.", "plan", "approve", "1")
+    tour.edits("You can edit it; here one sentence becomes clearer.", *story.by_hand)
+    types("Show what you changed since the audit.", "plan", "diff", "1")
+    types("Approve exactly this text.", "plan", "approve", "1")
     tour.stops("planforge plan run plan-001")
 
 
 def _first_run(tour: Tour) -> None:
     types = tour.types
-    types("See which phases it is cut into.", "plan", "phases", "1")
+    types("Show its phases.", "plan", "phases", "1")
     types(
-        "Carry it out, three phases at once. The agent of phase-3 says that all tests pass; one does not.",
+        "Run it, three phases at once. The agent of phase-3 says that all tests pass; one does not.",
         *("plan", "run", "1", "--parallel", "--jobs", "3"),
         code=1,
     )
     tour.stops("planforge plan retry plan-001 phase-3", "planforge plan skip plan-001 phase-3 --reason TEXT")
-    types("What is there now, and what can be done?", "status")
-    types("How far has each phase come?", "plan", "phases", "1")
+    types("What is the state, and what can you do next?", "status")
+    types("What is the status of each phase?", "plan", "phases", "1")
 
 
 def _retried_and_skipped(tour: Tour) -> None:
     types = tour.types
     types(
-        "Try again: the next agent is told why the one before it was not believed.",
+        "Retry it: the next agent is told why the last attempt was rejected.",
         *("plan", "retry", "1", "phase-3"),
     )
     tour.stops("planforge plan run plan-001")
-    types("Go on with the next phase and no other. It fails.", "plan", "run-one", "1", code=1)
+    types("Run only the next phase. It fails.", "plan", "run-one", "1", code=1)
     tour.stops("planforge plan retry plan-001 phase-4", "planforge plan skip plan-001 phase-4 --reason TEXT")
     types(
-        "Do without it. What waits for it need not wait any more, and your reason is on record.",
+        "Skip it. Phases that wait for it can run, and your reason is recorded.",
         *("plan", "skip", "1", "phase-4", "--reason", tour.story.reason),
     )
     tour.stops("planforge plan run plan-001")
@@ -247,28 +247,27 @@ def _edited_meanwhile(tour: Tour) -> None:
     types = tour.types
     before = tour.plan.read_text()
     types_and_edits = tour.edits_meanwhile(
-        "Go on, and while phase-5 is at work think of one more thing and write it into the plan. What was "
-        "under way is finished; nothing more is begun.",
+        "Continue, and edit the plan while phase-5 is running. Running work is finished; nothing new starts.",
         *("plan", "run", "1"),
         sign="phase-5   attempt 1 begins",
         code=5,
     )
     assert "it was edited after it was approved" in types_and_edits
-    tour.shown.append(Shown("That was the edit.", _diff(before, tour.plan.read_text()), "diff"))
+    tour.shown.append(Shown("This was the edit.", _diff(before, tour.plan.read_text()), "diff"))
     again = "planforge plan phases plan-001 --regenerate"
     tour.stops(f"{again} --keep-done", again)
-    said = types("Nothing runs that the plan does not say any more.", "plan", "run", "1", code=5)
+    said = types("Nothing runs until the phases match the plan again.", "plan", "run", "1", code=5)
     assert f"{again} --keep-done" in said, "the refusal names the remedy"
     types(
-        "Have the phases made anew. What is done and says the same is kept.",
+        "Regenerate the phases. Finished phases that are unchanged are kept.",
         *("plan", "phases", "1", "--regenerate", "--keep-done"),
     )
     tour.stops("planforge plan approve plan-001")
-    said = types("The new text wants a yes of its own.", "plan", "run", "1", code=5)
+    said = types("The new text needs its own approval.", "plan", "run", "1", code=5)
     assert "planforge plan approve plan-001" in said
-    types("Say yes to what it says now.", "plan", "approve", "1")
+    types("Approve the new text.", "plan", "approve", "1")
     tour.stops("planforge plan run plan-001")
-    types("Carry out the rest: what is new, and the audit of the finished work.", "plan", "run", "1")
+    types("Run the rest: the new phases, and the audit of the finished work.", "plan", "run", "1")
     tour.stops("planforge land")
     phases = {phase["id"]: phase["status"] for phase in tour.document("plan", "phases", "1")["phases"]}
     done = dict.fromkeys(phases, "done") | {"phase-4": "skipped"}
@@ -278,15 +277,15 @@ def _edited_meanwhile(tour: Tour) -> None:
 
 def _landed(tour: Tour, untouched: Mapping[str, str]) -> None:
     types = tour.types
-    types("Look before it lands.", "land", "--dry-run")
+    types("Preview the landing.", "land", "--dry-run")
     types(
-        "Merge it with your branch and run the tests again on what comes of it. Your branch is checked out, "
-        "so it stays where it is.",
+        "Merge it with your branch and run the tests again on the result. Your branch is checked out, "
+        "so it is not moved.",
         "land",
     )
     tour.stops("planforge land --update-checkout")
     assert tour.checkout() == untouched, "landing beside the branch touches nothing"
-    types("Bring it into your branch and your files.", "land", "--update-checkout")
+    types("Update your branch and your files.", "land", "--update-checkout")
     tour.stops('planforge forge "what you want"')
     assert git(tour.root, "rev-parse", "HEAD") != untouched["HEAD"]
     for number, part in enumerate(tour.story.parts):
@@ -296,13 +295,13 @@ def _landed(tour: Tour, untouched: Mapping[str, str]) -> None:
 
 def _afterwards(tour: Tour) -> None:
     types = tour.types
-    types("What was it all?", "status")
-    types("Every decision follows from what is on record.", "replay", "run-002")
+    types("Show the final state.", "status")
+    types("Replay the run: every decision follows from the record.", "replay", "run-002")
     for run in tour.document("status")["runs"]:
         replayed = tour.started("replay", run["run"])
         printed, _ = replayed.communicate(timeout=SECONDS)
         assert replayed.returncode == 0, f"{run['run']} does not replay:\n{printed}"
-    types("And the record is what was written.", "verify")
+    types("Verify that the record is unchanged.", "verify")
     assert not _left(tour.home), "no process is left"
 
 

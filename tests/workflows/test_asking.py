@@ -23,7 +23,7 @@ from planforge.workflows.asking import Conversation, Question, ask, gathering, u
 from planforge.workflows.context import Prompt
 from worlds import World
 
-PROMPT = Prompt(head="Role: auditor", asked="Audit.", plain="plain")
+PROMPT = Prompt(head="Role: auditor", asked="Audit.")
 
 
 def question(access: Access = Access.READ) -> Question:

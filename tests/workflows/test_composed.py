@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from driven import Driven, driven
-from planforge.documents.phases import Phase, PhaseKind
 from planforge.errors import AgentEmpty, AgentFailed, CannotPerform
 from planforge.kernel.effects import (
     AgentAnswer,
@@ -21,11 +20,11 @@ from planforge.kernel.effects import (
 )
 from planforge.kernel.events import AttemptRejected, AuditRecorded, StepCompleted, StepFailed, TierEscalated
 from planforge.kernel.evidence import Outcome
+from planforge.workflows.attempt import StepResult, implement
 from planforge.workflows.demo import DemoRequest, demo
 from planforge.workflows.forge import ASK_AGAIN, ForgeRequest, ForgeResult, forge
 from planforge.workflows.plan_run import PlanRunRequest, PlanRunResult, plan_run
-from planforge.workflows.step import StepRequest, StepResult, implement
-from worlds import BLOCKING, CLEAN, FILES, PLAN, World, approved, failing_agent
+from worlds import BLOCKING, CLEAN, FILES, PLAN, World, approved, change, failing_agent, versions
 
 CHAT = "I had a look and it seems nice."
 
@@ -39,7 +38,6 @@ def forged(world: World, cap: int = 5) -> Driven[ForgeResult]:
         today="2026-01-02",
         base="base",
         cap=cap,
-        composed=True,
     )
     return driven(forge(request), world)
 
@@ -51,41 +49,15 @@ def ran(world: World, text: str = PLAN) -> Driven[PlanRunResult]:
         path="p.md",
         base="base",
         today="2026-01-02",
-        leased=True,
-        inspected=True,
         handoffs=1,
-        composed=True,
         escalate_after=2,
     )
     return driven(plan_run(request), approved(world, text))
 
 
 def stepped(world: World, *, attempts: int = 3, escalate_after: int = 2) -> Driven[StepResult]:
-    phase = Phase(
-        id="phase-1",
-        title="Limit callers",
-        kind=PhaseKind.IMPLEMENT,
-        files=FILES["phase-1"],
-        depends_on=(),
-        change_spec="- `gateway/limit.py` — a bucket",
-    )
-    request = StepRequest(
-        plan="plan-007",
-        run="run-001",
-        content="content",
-        branch="planforge/plan-007",
-        objective="No floods",
-        notes="",
-        phase=phase,
-        base="base",
-        attempts=attempts,
-        leased=True,
-        handoffs=0,
-        inspected=True,
-        composed=True,
-        escalate_after=escalate_after,
-    )
-    return driven(implement(request), world)
+    asked = change(FILES["phase-1"], attempts=attempts, escalate_after=escalate_after)
+    return driven(implement(asked), world)
 
 
 def calls(flow: Driven[Any]) -> list[RunAgent]:
@@ -100,7 +72,7 @@ def gathered(flow: Driven[Any]) -> list[GatherContext]:
 
 
 def test_a_forge_gathers_once_for_each_role_and_keeps_two_conversations() -> None:
-    flow = forged(World(drafter=[PLAN], auditor=[BLOCKING, CLEAN], reviser=[PLAN]))
+    flow = forged(World(drafter=[PLAN], auditor=[BLOCKING, CLEAN], reviser=versions(PLAN)[1:]))
     assert flow.result.clean
     assert [effect.role for effect in gathered(flow)] == ["drafter", "auditor", "reviser"]
     assert {effect.base for effect in gathered(flow)} == {"base"}
@@ -135,7 +107,7 @@ def test_when_a_drafter_fails_twice_a_person_decides_and_who_gives_up_ends_the_f
     assert "the drafter of plan-007" in question.question
     assert "it said nothing" in question.question
     assert question.resumed == ASK_AGAIN
-    assert question.resumed in question.options
+    assert question.resumed in [choice.name for choice in question.choices]
     assert not flow.result.clean
     assert flow.result.content == ""
     assert "it said nothing" in flow.result.reason
@@ -162,7 +134,7 @@ def test_an_auditor_that_is_given_up_on_leaves_the_plan_to_a_person() -> None:
 
 
 def test_an_auditor_that_says_the_same_twice_gets_a_heavy_model_once() -> None:
-    world = World(drafter=[PLAN], auditor=[BLOCKING, BLOCKING, BLOCKING, CLEAN], reviser=[PLAN])
+    world = World(drafter=[PLAN], auditor=[BLOCKING, BLOCKING, BLOCKING, CLEAN], reviser=versions(PLAN)[1:])
     flow = forged(world)
     tiers = [call.tier for call in calls(flow) if call.role == "auditor"]
     assert tiers == ["", "", "heavy", ""]
@@ -171,7 +143,7 @@ def test_an_auditor_that_says_the_same_twice_gets_a_heavy_model_once() -> None:
 
 
 def test_one_that_has_a_heavy_model_already_does_not() -> None:
-    world = World(drafter=[PLAN], auditor=[BLOCKING, BLOCKING, CLEAN], reviser=[PLAN])
+    world = World(drafter=[PLAN], auditor=[BLOCKING, BLOCKING, CLEAN], reviser=versions(PLAN)[1:])
     world.tier = "heavy"
     assert {call.tier for call in calls(forged(world))} == {""}
 
@@ -262,9 +234,6 @@ def test_the_demo_tells_its_story_with_composed_contexts() -> None:
         title="t",
         request="r",
         today="2026-01-02",
-        leased=True,
-        inspected=True,
-        composed=True,
     )
     flow = driven(demo(request), World(drafter=[PLAN], auditor=[CLEAN], developer=["done"]))
     assert flow.result.ran is not None

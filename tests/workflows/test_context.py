@@ -29,7 +29,6 @@ def prompt(*material: Material) -> Prompt:
         asked="Do this.",
         material=material,
         closing="Then stop.",
-        plain="",
     )
 
 

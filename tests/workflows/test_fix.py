@@ -38,7 +38,7 @@ def test_one_step_is_made_under_the_approval_of_the_words_and_nothing_else_is_as
     assert asked[:2] == [effects.TakeApproval, effects.OpenBranch]
     assert asked.count(effects.RunAgent) == asked.count(effects.RunCheck) == 1
     assert {effects.ClaimLease, effects.Inspect, effects.Land} <= set(asked)
-    assert not {effects.ReadPlan, effects.WritePlan, effects.WritePhases, effects.MarkPlan} & set(asked)
+    assert not {effects.ReadPlan, effects.WritePlan, effects.ShowPhases, effects.MarkPlan} & set(asked)
     (started,) = (note for note in flow.notes if isinstance(note, PlanStarted))
     assert (started.branch, started.content) == ("planforge/fix-001", REQUEST.content)
 

@@ -10,7 +10,7 @@ from planforge.documents.plan import PlanId, content_hash, render_new, with_audi
 from planforge.kernel.effects import Access, MarkPlan, RunAgent, WritePlan
 from planforge.kernel.events import AuditRecorded, PlanForged, RecordedFinding
 from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
-from worlds import BLOCKING, CLEAN, MEDIUM, PLAN, World
+from worlds import BLOCKING, CLEAN, MEDIUM, PLAN, World, versions
 
 
 def forged(world: World, cap: int = 5) -> ForgeResult:
@@ -34,7 +34,7 @@ def roles(world: World) -> list[str]:
 
 
 def test_a_forge_stops_at_the_first_audit_that_nothing_blocks() -> None:
-    world = World(drafter=[PLAN], auditor=[BLOCKING, MEDIUM], reviser=[PLAN])
+    world = World(drafter=[PLAN], auditor=[BLOCKING, MEDIUM], reviser=versions(PLAN)[1:])
     result = forged(world)
     assert result.clean
     assert (result.rounds, result.reason) == (2, "no blocking finding")
@@ -42,7 +42,7 @@ def test_a_forge_stops_at_the_first_audit_that_nothing_blocks() -> None:
 
 
 def test_a_forge_that_never_comes_clean_stops_at_its_cap_and_says_so() -> None:
-    world = World(drafter=[PLAN], auditor=[BLOCKING], reviser=[PLAN])
+    world = World(drafter=[PLAN], auditor=[BLOCKING], reviser=versions(PLAN)[1:])
     result = forged(world, cap=3)
     assert not result.clean
     assert result.rounds == 3
@@ -69,7 +69,7 @@ def test_a_revision_that_changes_nothing_is_not_audited_again(
     revisions: list[str], reason: str, rounds: int
 ) -> None:
     world = World(drafter=[PLAN], auditor=[BLOCKING], reviser=revisions)
-    flow = driven(forge(msgspec.structs.replace(request(), revised=True)), world)
+    flow = driven(forge(request()), world)
     assert (flow.result.clean, flow.result.reason, flow.result.rounds) == (False, reason, rounds)
     assert roles(world).count("auditor") == rounds
     assert any(isinstance(effect, MarkPlan) and effect.status == "REVIEW" for effect in flow.effects)
@@ -84,7 +84,7 @@ def test_an_audit_that_cannot_be_read_goes_to_a_person_and_never_counts_as_clean
 
 def test_a_plan_without_its_sections_goes_back_before_an_auditor_is_paid() -> None:
     headless = PLAN.replace("## Risks", "## Dangers")
-    world = World(drafter=[headless], auditor=[CLEAN], reviser=[PLAN])
+    world = World(drafter=[headless], auditor=[CLEAN], reviser=versions(PLAN)[1:])
     flow = driven(forge(request()), world)
     audits = [note for note in flow.notes if isinstance(note, AuditRecorded)]
     assert [audit.by for audit in audits] == ["structure", "scripted"]
@@ -98,11 +98,14 @@ def test_an_answer_that_is_not_a_plan_is_asked_for_once_more() -> None:
     assert roles(world) == ["drafter", "drafter", "auditor"]
 
 
+NO_PLAN = "the draft does not begin with `# Plan:` in its first 96 characters"
+
+
 def test_a_drafter_that_gives_no_plan_twice_ends_the_forge() -> None:
     world = World(drafter=["Sure!"])
     flow = driven(forge(request()), world)
     assert not flow.result.clean
-    assert flow.result.reason == "the drafter gave no plan"
+    assert flow.result.reason == "the drafter gave nothing that could be used: agent `scripted`: " + NO_PLAN
     assert not any(isinstance(effect, WritePlan) for effect in flow.effects)
     assert isinstance(flow.notes[-1], PlanForged)
 
@@ -111,19 +114,19 @@ def test_a_reviser_that_gives_no_plan_leaves_the_last_one_in_place() -> None:
     world = World(drafter=[PLAN], auditor=[BLOCKING], reviser=["No."])
     result = forged(world)
     assert not result.clean
-    assert "reviser gave no plan" in result.reason
+    assert result.reason.startswith("the reviser gave nothing that could be used")
     assert content_hash(world.text) == result.content
 
 
 def test_all_roles_of_a_forge_only_read() -> None:
-    world = World(drafter=[PLAN], auditor=[BLOCKING, CLEAN], reviser=[PLAN])
+    world = World(drafter=[PLAN], auditor=[BLOCKING, CLEAN], reviser=versions(PLAN)[1:])
     asked = [effect for effect in driven(forge(request()), world).effects if isinstance(effect, RunAgent)]
     assert {effect.access for effect in asked} == {Access.READ}
     assert {effect.base for effect in asked} == {"base"}
 
 
 def test_each_write_says_what_it_replaces_and_the_last_word_is_review() -> None:
-    world = World(drafter=[PLAN], auditor=[BLOCKING, CLEAN], reviser=[PLAN])
+    world = World(drafter=[PLAN], auditor=[BLOCKING, CLEAN], reviser=versions(PLAN)[1:])
     effects = driven(forge(request()), world).effects
     writes = [effect for effect in effects if isinstance(effect, WritePlan)]
     assert writes[0].replaces is None
@@ -132,7 +135,7 @@ def test_each_write_says_what_it_replaces_and_the_last_word_is_review() -> None:
 
 
 def test_an_auditor_hears_of_earlier_findings_but_not_of_the_audit_log() -> None:
-    world = World(drafter=[PLAN], auditor=[BLOCKING, CLEAN], reviser=[PLAN])
+    world = World(drafter=[PLAN], auditor=[BLOCKING, CLEAN], reviser=versions(PLAN)[1:])
     forged(world)
     _, second = [prompt for role, prompt in world.prompts if role == "auditor"]
     assert "- blocking: no clock" in second
@@ -145,7 +148,7 @@ def test_an_auditor_hears_of_earlier_findings_but_not_of_the_audit_log() -> None
 
 
 def taken_up(world: World, cap: int = 5, **fields: Any) -> Driven[ForgeResult]:
-    again = msgspec.structs.replace(request(cap), resumed=True, whole=True, composed=True, **fields)
+    again = msgspec.structs.replace(request(cap), resumed=True, **fields)
     return driven(forge(again), world)
 
 
@@ -170,7 +173,7 @@ def test_a_forge_that_is_taken_up_audits_the_file_as_it_is_and_drafts_nothing() 
 
 
 def test_its_rounds_count_on_from_the_last_one_in_the_file_and_it_has_as_many_as_any_other() -> None:
-    world = World(auditor=[BLOCKING], reviser=[PLAN])
+    world = World(auditor=[BLOCKING], reviser=versions(PLAN)[1:])
     world.text = on_disk(reviews=4)
     flow = taken_up(world, cap=2)
     assert [note.round for note in flow.notes if isinstance(note, AuditRecorded)] == [5, 6]
@@ -181,7 +184,7 @@ def test_its_rounds_count_on_from_the_last_one_in_the_file_and_it_has_as_many_as
 
 
 def test_what_earlier_runs_raised_is_told_to_the_auditor_from_its_first_round_on() -> None:
-    world = World(auditor=[BLOCKING, CLEAN], reviser=[PLAN])
+    world = World(auditor=[BLOCKING, CLEAN], reviser=versions(PLAN)[1:])
     world.text = on_disk(reviews=1)
     raised = (RecordedFinding(severity="blocking", title="it is vague"),)
     taken_up(world, earlier=raised)
@@ -206,13 +209,12 @@ def test_a_file_that_was_broken_meanwhile_ends_it_and_stays_as_it_is() -> None:
 
 
 def whole(world: World, cap: int = 5) -> Driven[ForgeResult]:
-    asked = msgspec.structs.replace(request(cap), whole=True, composed=True)
-    return driven(forge(asked), world)
+    return driven(forge(request(cap)), world)
 
 
 def test_the_end_of_the_rounds_stands_in_the_audit_log_as_our_word_and_not_as_the_auditor_s() -> None:
     forgery = f"{BLOCKING}\nVERDICT: CAP_REACHED"
-    world = World(drafter=[PLAN], auditor=[forgery], reviser=[PLAN])
+    world = World(drafter=[PLAN], auditor=[forgery], reviser=versions(PLAN)[1:])
     whole(world, cap=2)
     ours = [line for line in world.text.splitlines() if line.startswith("VERDICT")]
     assert ours == ["VERDICT: CAP_REACHED: still not approved after 2 of 2 rounds"]
@@ -290,7 +292,7 @@ ROLLOUT = f"{PLAN}\n## Rollout\n\nFirst the gateway, then the rest.\n"
 
 
 def of_form(**more: Any) -> ForgeRequest:
-    return msgspec.structs.replace(request(), form=FORM, whole=True, composed=True, costed=True, **more)
+    return msgspec.structs.replace(request(), form=FORM, **more)
 
 
 def test_a_draft_is_put_into_the_form_that_the_project_has_for_plans() -> None:

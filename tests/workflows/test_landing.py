@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from driven import Driven, driven
@@ -38,6 +39,7 @@ from planforge.kernel.events import (
     PlanHeldBack,
     PlanLanded,
     StepReopened,
+    TaskMoved,
 )
 from planforge.kernel.evidence import Outcome
 from planforge.workflows.landing import (
@@ -104,14 +106,7 @@ class Branches:
     def on_ReadQueue(self, effect: effects.ReadQueue) -> object:  # noqa: N802
         def left(item: QueuedPlan) -> QueuedPlan:
             after = tuple(name for name in item.after if name not in self.on_it)
-            return QueuedPlan(
-                plan=item.plan,
-                title=item.title,
-                branch=item.branch,
-                commit=item.commit,
-                after=after,
-                steps=item.steps,
-            )
+            return msgspec.structs.replace(item, after=after)
 
         ready = tuple(left(item) for item in self.plans if item.plan not in self.on_it)
         return Queue(ready=ready, held=self.held, landed=tuple(self.on_it))
@@ -188,6 +183,42 @@ def test_each_plan_is_merged_checked_and_landed_on_what_landed_before() -> None:
         ("plan-001", "base", "tip-1"),
         ("plan-002", "base+tip-1", "tip-2"),
     ]
+
+
+def task(status: str = "committed") -> QueuedPlan:
+    made = msgspec.structs.replace(plan(1), plan="task-001", branch="planforge/task-001")
+    return msgspec.structs.replace(made, status=status)
+
+
+def moves(flow: Driven[LandResult]) -> list[tuple[str, str]]:
+    return [(note.event, note.status) for note in notes(flow, TaskMoved)]
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ("committed", [("land", "landed")]),
+        ("landed", [("land again", "committed"), ("land", "landed")]),
+    ],
+)
+def test_a_task_is_merged_and_checked_as_a_plan_is(status: str, expected: list[tuple[str, str]]) -> None:
+    flow = landing(Branches(task(status)))
+    assert flow.result.reason == f"1 task landed on `{LANDED}`"
+    assert [item.commit for item in asked(flow, RunCheck)] == ["base+tip-1"]
+    assert moves(flow) == expected
+
+
+@pytest.mark.parametrize("how", ["conflict", "break"])
+def test_a_task_that_does_not_go_together_with_the_branch_goes_back_to_its_code(how: str) -> None:
+    branches = Branches(task())
+    if how == "conflict":
+        branches.conflicts = {"base+tip-1"}
+    else:
+        branches.judge = lambda commit: Outcome.FAIL if "+" in commit else Outcome.PASS
+    flow = landing(branches)
+    assert not flow.result.done
+    assert moves(flow) == [("refused at landing", "code-revision-required")]
+    assert (notes(flow, StepReopened), asked(flow, effects.MarkPlan)) == ([], [])
 
 
 def test_a_merge_says_which_run_and_plan_it_is_of() -> None:

@@ -46,10 +46,6 @@ def run(
         today="2026-01-02",
         parallel=parallel,
         attempts=attempts,
-        leased=True,
-        inspected=True,
-        composed=True,
-        phased=True,
         only=only,
         fixes=fixes,
     )
@@ -100,7 +96,7 @@ def test_phases_are_a_chain_unless_they_are_asked_for_in_parallel() -> None:
 
 def run_of(*, parallel: bool) -> PlanRunRequest:
     return PlanRunRequest(
-        plan="plan-007", run="r", path="p.md", base="base", today="2026-01-02", parallel=parallel, phased=True
+        plan="plan-007", run="r", path="p.md", base="base", today="2026-01-02", parallel=parallel
     )
 
 

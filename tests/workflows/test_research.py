@@ -11,7 +11,7 @@ from planforge.kernel.effects import AskHuman, ReadFiles, RunAgent, Survey
 from planforge.kernel.events import ContextComposed, FilesChosen
 from planforge.workflows.asking import TEXT_ONLY
 from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
-from worlds import BLOCKING, CLEAN, PLAN, World
+from worlds import BLOCKING, CLEAN, PLAN, World, versions
 
 OFFERED = ("gateway/limit.py", "gateway/other.py", "docs/guide.md")
 
@@ -31,8 +31,6 @@ def forged(made: World, research: str = "auto", cap: int = 3) -> Driven[ForgeRes
         today="2026-01-02",
         base="base",
         cap=cap,
-        composed=True,
-        whole=True,
         research=research,
     )
     return driven(forge(request), made)
@@ -152,7 +150,7 @@ def test_a_plan_that_goes_on_changing_files_which_were_not_read_is_none() -> Non
 
 
 def test_a_reviser_chooses_too_and_keeps_what_the_drafter_was_shown() -> None:
-    made = world(auditor=[BLOCKING, CLEAN], reviser=["docs/guide.md", PLAN])
+    made = world(auditor=[BLOCKING, CLEAN], reviser=["docs/guide.md", versions(PLAN)[1]])
     flow = forged(made)
     assert turns(flow) == [
         *("drafter researches", "drafter", "auditor"),

@@ -13,6 +13,7 @@ from datetime import tzinfo
 
 import msgspec
 
+from planforge.actions import Action, Advice, see
 from planforge.agents import resets
 from planforge.errors import (
     AgentFailed,
@@ -210,13 +211,10 @@ def failure(
         return AgentLimited(f"agent `{name}` has reached its limit{when}: {said}", until=fault.until)
     if fault.error is AgentUnauthenticated:
         how = f"log in with `{login}`" if login else "log in with the agent's own command"
-        return AgentUnauthenticated(
-            f"agent `{name}` is not logged in ({said})", f"{how}, then run `planforge resume`"
-        )
+        hint = Advice("{}, then run {}", how, Action("resume"))
+        return AgentUnauthenticated(f"agent `{name}` is not logged in ({said})", hint)
     if fault.error is AgentUnavailable:
-        return AgentUnavailable(
-            f"agent `{name}` does not reach its service: {said}", "see `planforge agent list`"
-        )
+        return AgentUnavailable(f"agent `{name}` does not reach its service: {said}", see("agent list"))
     if fault.error is AgentTimedOut:
         return AgentTimedOut(f"agent `{name}` timed out: {said}")
     return AgentFailed(f"agent `{name}` failed: {said}")

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.errors import InvalidInput, NoAgent, did_you_mean
 from planforge.kernel.tokens import THRESHOLD
 
@@ -210,8 +211,12 @@ def nobody(own: Mapping[str, Profile]) -> NoAgent:
     ways = {profile.vendor: f"`{profile.install}`" for profile in reversed(real) if profile.vendor}
     return NoAgent(
         f"no agent program on PATH; looked for {programs}",
-        f"install one, such as {', '.join(reversed(ways.values()))}; `planforge agent list` has them all; "
-        "or see it work without any: `planforge demo`",
+        Advice(
+            "install one, such as {}; for all of them, run {}; or see it work without any: {}",
+            ", ".join(reversed(ways.values())),
+            Action("agent list"),
+            Action("demo"),
+        ),
     )
 
 
@@ -242,7 +247,7 @@ def _missing(name: str, profiles: Mapping[str, Profile]) -> NoAgent:
     hint = f"{' or '.join(f'`{way}`' for way in ways)}" if ways else f"put {programs} on PATH"
     return NoAgent(
         f"agent `{name}` needs {programs}, which is not {'installed' if candidates[0].needs else 'on PATH'}",
-        f"{hint}; or see it work without any agent: `planforge demo`",
+        Advice("{}; or see it work without any agent: {}", hint, Action("demo")),
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import see
 from planforge.app import approvals, phases, plans, work
 from planforge.documents.plan import PlanStatus, content_hash, header_faults, parse, plan_id, task_id
 from planforge.errors import Conflict, InvalidDocument, InvalidInput, NotFound, PlanforgeError
@@ -83,7 +84,7 @@ def _chosen(project: Project, found: Sequence[str], names: Sequence[str]) -> lis
         of_it = [path for path in found if _number(path) == plan]
         if not of_it:
             plans.row(project, plan)  # which is said to be missing if it is
-            raise InvalidInput(f"`{plan}` is known already", f"see `planforge plan show {plan}`")
+            raise InvalidInput(f"`{plan}` is known already", see("plan show", plan))
         chosen += of_it
     return list(dict.fromkeys(chosen))
 

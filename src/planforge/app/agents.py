@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from planforge.actions import Action, see
 from planforge.agents import homes, profiles, programs
 from planforge.agents.known import KNOWN
 from planforge.agents.profiles import REHEARSAL, Profile
@@ -237,7 +238,7 @@ def remove(project: Project, name: str) -> Removed:
                 f"`{name}` is known to Planforge, and `{FILE}` says nothing about it",
                 "another `agents.default` or `agents.roles` keeps it from being used",
             )
-        raise NotFound(f"`{FILE}` has no agent `{name}`", "`planforge agent list` shows those it has")
+        raise NotFound(f"`{FILE}` has no agent `{name}`", see("agent list"))
     if name not in KNOWN and (users := list(_users(agents, name))):
         raise InvalidInput(
             f"agent `{name}` is in use: {', '.join(f'`{user}`' for user in users)}",
@@ -254,12 +255,11 @@ def _require_new(project: Project, name: str, command: Sequence[str]) -> None:
     if name in KNOWN:
         raise InvalidInput(
             f"`{name}` is known to Planforge",
-            f"take another name, or write `[agents.profiles.{name}]` into `{FILE}` with what is different",
+            f"choose another name, or override it under `[agents.profiles.{name}]` in `{FILE}`",
         )
     if not command:
-        raise InvalidInput(
-            "say how it is started, after `--`", f"planforge agent add {name} -- my-agent --acp"
-        )
+        example = Action("agent add", name, "--", "my-agent", "--acp")
+        raise InvalidInput("say how it is started, after `--`", example)
     _ = project.settings  # what cannot be read is not added to
 
 

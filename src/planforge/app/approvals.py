@@ -12,6 +12,7 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
+from planforge.actions import Action, Advice
 from planforge.app import deciders, plans, statuses
 from planforge.app.deciders import Current
 from planforge.errors import InvalidInput, RefusedByGate, StaleView
@@ -38,20 +39,21 @@ def approve(project: Project, name: str, *, actor: str, seen: str | None = None)
     on_disk = plans.text(project, plan)
     content = content_hash(on_disk)
     deciders.require_current(seen, _current(project, plan, content))
-    require_whole(project, plan, on_disk, f"planforge plan approve {plan.plan}")
+    require_whole(project, plan, on_disk, Action("plan approve", plan.plan))
     approval = give(project, plan.plan, PLAN_GATE, content, actor, alone=True)
     plans.mark_as_recorded(project, plan.plan)
     return approval
 
 
-def require_whole(project: Project, plan: PlanRow, text: str, command: str) -> None:
-    """Refuse what no run could be held to; `command` is what to type again once it is mended."""
+def require_whole(project: Project, plan: PlanRow, text: str, action: Action) -> None:
+    """Refuse what no run could be held to; `action` is what to do again once that is fixed."""
     from planforge.documents.template import is_blank
 
     if found := faults(project, plan, text):
-        again = f"edit `{plan.path}`, then run `{command}` again"
-        drafting = f"; or have it drafted with `planforge forge {plan.plan}`" if is_blank(text) else ""
-        raise RefusedByGate(f"`{plan.path}` is not a whole plan: {'; '.join(found)}", again + drafting)
+        hint = Advice("edit `{}`, then run {} again", plan.path, action)
+        if is_blank(text):
+            hint = Advice("{}; or have it drafted: {}", hint, Action("forge", plan.plan))
+        raise RefusedByGate(f"`{plan.path}` is not a whole plan: {'; '.join(found)}", hint)
 
 
 def faults(project: Project, plan: PlanRow, text: str) -> list[str]:
@@ -120,10 +122,7 @@ def take(project: Project, plan: str, gate: str, content: str, run: str) -> Appr
         elif before is not None:
             (continues, _), found = before
         else:
-            raise RefusedByGate(
-                f"`{plan}` is not approved as it is now ({content[:12]})",
-                f"read it, then run `planforge plan approve {plan}`",
-            )
+            raise not_approved(plan, content)
         taken.append(Approval(actor=found.actor, content=content))
         event = ApprovalUsed(
             plan=plan, gate=gate, content=content, run=run, token=found.token, continues=continues
@@ -132,6 +131,12 @@ def take(project: Project, plan: str, gate: str, content: str, run: str) -> Appr
 
     project.ledger.transact(decide)
     return taken[0]
+
+
+def not_approved(plan: str, content: str) -> RefusedByGate:
+    """What is said of a plan that nobody has approved with this content."""
+    approve = Advice("read it, then run {}", Action("plan approve", plan))
+    return RefusedByGate(f"`{plan}` is not approved as it is now ({content[:12]})", approve)
 
 
 def holding(project: Project, plan: str, gate: str, content: str) -> Approval | None:
@@ -156,7 +161,9 @@ def _require_alone(project: Project, plan: str, run: str) -> None:
     """Refuse a second run of a plan, also one that was begun at the same moment."""
     query = "SELECT run FROM runs WHERE subject = ? AND run IN unfinished AND run <> ?"
     for (other,) in project.ledger.query(query, plan, run):
-        raise RefusedByGate(f"`{plan}` is being worked on by `{other}`", f"run `planforge resume {other}`")
+        raise RefusedByGate(
+            f"`{plan}` is being worked on by `{other}`", Advice("run {}", Action("resume", other))
+        )
 
 
 def unused(project: Project, plan: str, gate: str, content: str) -> Approval | None:
@@ -206,8 +213,8 @@ def _require_idle(project: Project, plan: str) -> None:
     for (run,) in project.ledger.query(query, plan):
         raise StaleView(
             f"`{plan}` is being worked on by `{run}`",
-            f"finish it first: `planforge resume {run}`, or end it: `planforge cancel {run}`",
-            current=Current(what=run, status="unfinished", hash="", next="planforge status"),
+            Advice("finish it first: {}, or end it: {}", Action("resume", run), Action("cancel", run)),
+            current=Current(what=run, status="unfinished", hash="", next=Action("status")),
         )
 
 
@@ -219,19 +226,20 @@ def _current(project: Project, plan: PlanRow, content: str) -> Current:
         hash=content,
         actor=approved.actor if approved and approved.content == content else "",
         at=plan.updated_at,
-        next=f"planforge plan show {plan.plan}",
+        next=Action("plan show", plan.plan),
     )
 
 
 def _decided(plan: str, before: PlanApproved) -> StaleView:
+    run = Action("plan run", plan)
     return StaleView(
         f"`{plan}` was approved by {before.actor} as it is now ({before.content[:12]})",
-        f"run it: `planforge plan run {plan}`",
+        Advice("run it: {}", run),
         current=Current(
             what=plan,
             status="APPROVED",
             hash=before.content,
             actor=before.actor,
-            next=f"planforge plan run {plan}",
+            next=run,
         ),
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import Action, Advice, see
 from planforge.errors import InvalidInput, NotFound, RefusedByGate
 
 if TYPE_CHECKING:
@@ -99,19 +100,19 @@ def named(project: Project, name: str) -> tuple[str, str]:
         if found.task.lower() == task.lower():
             return found.task, found.title
     if OWN_TASK.fullmatch(task):
-        raise NotFound(f"there is no task `{task}`", "see `planforge plan tasks`")
+        raise NotFound(f"there is no task `{task}`", see("plan tasks"))
     if task.lower().startswith("task-"):
         of_pipeline = tasks.row(project, task.lower())
         return of_pipeline.task, of_pipeline.title
     return task, ""
 
 
-def require_new(project: Project, title: str, task: str, anyway: str) -> None:
-    """Refuse a second plan for what there is an open one for already; `anyway` is the command for one."""
+def require_new(project: Project, title: str, task: str, anyway: Action) -> None:
+    """Refuse a second plan for what there is an open one for already; `anyway` makes one."""
     for found in rows(project):
         same = found.title.strip().casefold() == title.strip().casefold()
         if found.status != CLOSED and (found.task == task or (same and not task)):
             raise RefusedByGate(
                 f"`{found.plan}` is for this already: {found.task}, {found.title} ({found.status})",
-                f"see `planforge plan show {found.plan}`, or make another one: `{anyway}`",
+                Advice("see {}, or make another one: {}", Action("plan show", found.plan), anyway),
             )

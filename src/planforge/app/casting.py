@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.agents import profiles, tiers
 from planforge.agents.profiles import Profile
 from planforge.app import contexts
@@ -116,8 +117,11 @@ class Casting:
             if access is Access.WRITE and not profile.has_tools(reading=False):
                 raise InvalidInput(
                     f"agent `{name}` has no tools and cannot change files, as a {role} has to",
-                    f"name another one in `planforge.toml`, under `[agents.roles]`: `{role} = ...`; "
-                    "`planforge agent list` has them all",
+                    Advice(
+                        "name another one in `planforge.toml`, under `[agents.roles]`: `{} = ...`; see {}",
+                        role,
+                        Action("agent list"),
+                    ),
                 )
 
     def can_read(self, role: str) -> bool:

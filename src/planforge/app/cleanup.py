@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.agents import homes
 from planforge.app import runs, screening
 from planforge.errors import InvalidInput, Locked, PlanforgeError
 from planforge.kernel.locks import held, is_held
-from planforge.workspace import cleaning
-from planforge.workspace.cleaning import Item, Kind, Standing, Wishes
+from planforge.workspace.worktrees import cleanup
+from planforge.workspace.worktrees.cleanup import Item, Kind, Standing, Wishes
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -53,12 +54,12 @@ def clean(
     if archived and older_than is None:
         raise InvalidInput(
             "`--archived` removes work that has landed nowhere, so say how old it must be",
-            "for example `planforge cleanup --archived --older-than 90`",
+            Advice("for example {}", Action("cleanup", archived=True, older_than=90)),
         )
     before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
     wishes = Wishes(before=before, archived=archived, interrupted=interrupted)
     rows = {row.run: row for row in runs.rows(project)}
-    found = cleaning.survey(
+    found = cleanup.survey(
         project.git,
         project.state,
         lambda run: _standing(project, rows.get(run), run),
@@ -124,7 +125,7 @@ def _remove(project: Project, item: Item, wishes: Wishes, plan: str, notes: list
                 notes += homes.remove(project.state / homes.HOMES / item.name)
             else:
                 secret = screening.finder(project, plan)
-                notes += cleaning.remove(project.git, project.state, item, wishes, secret)
+                notes += cleanup.remove(project.git, project.state, item, wishes, secret)
     except Locked:
         return msgspec.structs.replace(item, goes=False, reason=f"`{item.run}` is being driven")
     except (PlanforgeError, OSError) as error:

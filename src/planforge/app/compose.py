@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from planforge.app import (
     approvals,
@@ -42,25 +43,28 @@ from planforge.app.working import Workroom
 from planforge.errors import NoAgent, PlanEdited
 from planforge.kernel import effects
 from planforge.kernel.driver import Call, Performers
-from planforge.kernel.events import PatchApplied
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.objects import address, write_atomically
 from planforge.workflows.chat import TakeActions
-from planforge.workflows.demo import MakeSample
-from planforge.workspace import landing, patches
+from planforge.workspace.git import patches
+from planforge.workspace.landing import branches
 from planforge.workspace.worktrees import Worktrees
 
 
 def performers(
     project: Project,
     run: str,
-    flow: str,
+    needs: tuple[str, ...],
     plan: str,
     leasing: Leasing | None = None,
     audience: Audience = NOBODY,
     cast: Cast | None = None,
 ) -> Performers:
-    """Who does what for one run, whose leases somebody may attend to and which somebody may follow."""
+    """
+    Who does what for one run, with the groups that its flow needs.
+
+    Somebody may attend to its leases, and somebody may follow it.
+    """
     worker = Worker(project, run, plan, leasing or Leasing(project, run), audience, cast)
     table: dict[Any, Callable[[Any, Call], Awaitable[object]]] = {
         effects.GatherContext: worker.gather_context,
@@ -75,8 +79,6 @@ def performers(
         effects.MarkPlan: worker.mark_plan,
         effects.ReadPhases: worker.read_phases,
         effects.ShowPhases: worker.show_phases,
-        effects.WritePhases: worker.write_phases,
-        effects.ReadProgress: worker.read_progress,
         effects.ReadDocument: worker.read_document,
         effects.WriteDocument: worker.write_document,
         effects.ReadFacts: worker.read_facts,
@@ -94,14 +96,42 @@ def performers(
         effects.HandOver: worker.hand_over,
         effects.Land: worker.land,
     }
-    if flow in (landing_runs.LAND, landing_runs.UPDATE):
-        table |= lander.performers(project, run)
-    if flow == "chat":
-        table |= {TakeActions: talking.take_actions(project)}
-    if flow == "demo":
-        stage = demo.Stage(project)
-        table |= {MakeSample: stage.make_sample, effects.AskHuman: stage.approve}
+    for group in needs:
+        table |= GROUPS[group].performers(project, run)
     return table
+
+
+Staged = AbstractContextManager["Cast | None"]
+
+
+def _as_it_is(project: Project, subject: str) -> Staged:
+    del project, subject
+    return nullcontext()
+
+
+class Group(NamedTuple):
+    """What some flows need besides what every flow does."""
+
+    performers: Callable[[Project, str], Mapping[Any, Callable[[Any, Call], Awaitable[object]]]]
+    """Who performs its effects, in a run."""
+    staged: Callable[[Project, str], Staged] = _as_it_is
+    """What has to be there while a run of a subject is driven; who plays, if not the usual agents."""
+
+
+GROUPS = {
+    "landing": Group(lander.performers, landing_runs.only_lander),
+    "actions": Group(lambda project, _: {TakeActions: talking.take_actions(project)}),
+    "stage": Group(demo.performers, demo.staged),
+}
+"""By the names that flows have for them in their declarations (`workflows/flows.py`)."""
+
+
+@contextmanager
+def staged(project: Project, needs: tuple[str, ...], subject: str) -> Iterator[Cast | None]:
+    """Have everything there that a flow needs; who plays in it, if not the usual agents."""
+    with ExitStack() as stack:
+        casts = [stack.enter_context(GROUPS[group].staged(project, subject)) for group in needs]
+        yield next(filter(None, casts), None)
 
 
 class Worker:
@@ -203,17 +233,6 @@ class Worker:
         del call
         phase_file.write(self._project, effect.plan)
 
-    async def write_phases(self, effect: effects.WritePhases, call: Call) -> None:
-        """Write the phases file beside the plan."""
-        del call
-        plan = self._project.root / plans.row(self._project, effect.plan).path
-        write_atomically(plan.with_name(f"{effect.plan}-phases.md"), effect.text.encode())
-
-    async def read_progress(self, effect: effects.ReadProgress, call: Call) -> effects.Progress:
-        """Which steps landed under this content and are on the branch still."""
-        del call
-        return progress(self._project, effect.plan, effect.content)
-
     async def read_document(self, effect: effects.ReadDocument, call: Call) -> effects.DocumentText:
         """Read the file and keep what it said."""
         del call
@@ -244,7 +263,7 @@ class Worker:
     async def open_branch(self, effect: effects.OpenBranch, call: Call) -> effects.Tip:
         """Make it unless it exists."""
         del call
-        return await asyncio.to_thread(landing.open_branch, self._project.git, effect.branch, effect.commit)
+        return await asyncio.to_thread(branches.open_branch, self._project.git, effect.branch, effect.commit)
 
     async def commit(self, effect: effects.Commit, call: Call) -> effects.Patch:
         """Commit the worktree. Dated by the intent, so that a second try makes the very same commit."""
@@ -298,21 +317,18 @@ class Worker:
             self._worktrees.commit, effect.worktree, effect.parent, message, label, call.intended_at
         )
         files = await asyncio.to_thread(self._worktrees.hashes, effect.parent, patch.commit)
-        lease = effect.lease
-        if lease is not None:
-            # Each attempt counts its turns anew, so its number is part of the name.
-            lease = self.leasing.pass_on(
-                lease, f"{call.run}/{effect.step}-{effect.attempt}.{effect.turn + 1}"
-            )
-        return handoffs.write(self._project.ledger, effect, call.run, files, patch.commit, lease)
+        # Each attempt counts its turns anew, so its number is part of the name.
+        successor = f"{call.run}/{effect.step}-{effect.attempt}.{effect.turn + 1}"
+        lease = self.leasing.pass_on(effect.lease, successor)
+        return handoffs.write(self._project.ledger, effect, files, patch.commit, lease)
 
     async def land(self, effect: effects.Land, call: Call) -> effects.Landing:
         """Move the branch, if it is where it should be and the files are leased to whoever lands."""
         # What has landed has landed, also if the process died before it could say so and the lease is gone.
-        if not (call.resumed and landing.holds(self._project.git, effect.branch, effect.commit)):
+        if not (call.resumed and branches.holds(self._project.git, effect.branch, effect.commit)):
             self.leasing.admit(effect)
         return await asyncio.to_thread(
-            landing.land, self._project.git, effect.branch, effect.commit, effect.expected
+            branches.land, self._project.git, effect.branch, effect.commit, effect.expected
         )
 
 
@@ -323,20 +339,3 @@ def _load_ahead() -> None:
     for name in ("app.inspecting", "rules.protection.changes", "rules.scanning.scanner"):
         import_module(f"planforge.{name}")
     detectors.load()
-
-
-def progress(project: Project, plan: str, content: str) -> effects.Progress:
-    """The steps of `content` that earlier runs landed and that are still on the branch."""
-    found = {}
-    runs = project.ledger.query("SELECT run FROM runs WHERE subject = ?", plan)
-    for (run,) in list(runs):
-        for recorded in project.ledger.stream(run):
-            event = recorded.event
-            if isinstance(event, PatchApplied) and (event.plan, event.content) == (plan, content):
-                found[event.step] = event
-    landed = (
-        effects.LandedStep(step=step, scope=event.scope)
-        for step, event in found.items()
-        if landing.holds(project.git, event.branch, event.commit)
-    )
-    return effects.Progress(landed=tuple(landed))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import see
 from planforge.app import runs
 from planforge.errors import NotFound
 from planforge.kernel.effects import AgentAnswer, RunAgent
@@ -40,7 +41,6 @@ class ContextCall(msgspec.Struct, frozen=True, kw_only=True):
     """The conversation that it was part of: what was said there before, the agent may still have had."""
     simplified: bool = False
     parts: tuple[ContextPart, ...] = ()
-    """Empty for runs that were recorded before contexts were composed."""
 
 
 class ContextReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ def report(project: Project, run: str | None) -> ContextReport:
         found = reported(project.ledger, row.run)
         if found.calls:
             return found
-    raise NotFound("no agent has been asked here yet", "see `planforge status`")
+    raise NotFound("no agent has been asked here yet", see("status"))
 
 
 def reported(recording: Recording, run: str) -> ContextReport:

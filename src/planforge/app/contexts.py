@@ -36,8 +36,9 @@ from planforge.workflows.context import (
     TASK,
     cut,
 )
-from planforge.workspace import beneath, detection
-from planforge.workspace.listing import Listing
+from planforge.workspace import detection
+from planforge.workspace.files import beneath
+from planforge.workspace.git.listing import Listing
 
 if TYPE_CHECKING:
     from planforge.app.casting import Place
@@ -125,7 +126,6 @@ def gather(project: Project, effect: GatherContext, *, knows: bool = True, tools
         summaries=role.summaries,
         steps=tuple(_done(project, effect)),
         budgets={CLOSURE: budgets.closure, SUMMARIES: budgets.summaries, TASK: budgets.task},
-        scaled=True,
         tools=tools,
     )
 

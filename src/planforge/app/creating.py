@@ -9,7 +9,6 @@ there is never written over.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +16,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import Action, Advice, Blank
 from planforge.app import backing, work
+from planforge.app.plans import on_record
 from planforge.documents import plan as plans
 from planforge.documents import requests, template
 from planforge.documents.imports import LIMIT, one_line, plain
@@ -66,7 +67,7 @@ def create(
     said = redact.text(plain(_described(description, known)))
     title = work.title_of(said)
     if not new:
-        backing.require_new(project, title, task, f"planforge plan create {shlex.quote(title)} --new")
+        backing.require_new(project, title, task, Action("plan create", title, new=True))
     own, form = _template(project)
     given = redact.text(context.text) if context else ""
     source = context.source if context else ""
@@ -109,7 +110,7 @@ def adopt(project: Project, found: Imported, *, task: str = "", new: bool = Fals
     task, _ = backing.named(project, task) if task else ("", "")
     title = redact.text(one_line(found.title))
     if not new:
-        backing.require_new(project, title, task, f"planforge plan import {shlex.quote(found.source)} --new")
+        backing.require_new(project, title, task, Action("plan import", found.source, new=True))
 
     def render(created: PlanCreated) -> str:
         return plans.render_new(
@@ -139,7 +140,10 @@ def _described(description: str, title: str) -> str:
     if not title:
         raise InvalidInput(
             f"`{one_line(description)}` says nothing to whoever reads it later",
-            "say what you want, or name a task: `planforge plan create this --task TASK-ID`",
+            Advice(
+                "say what you want, or name a task: {}",
+                Action("plan create", "this", task=Blank("TASK-ID")),
+            ),
         )
     return title
 
@@ -228,7 +232,7 @@ def _put(part: Path, path: Path, plan: str) -> None:
     try:
         os.link(part, path)
     except FileExistsError:
-        hint = f"its text is on record: `planforge plan show {plan} --recorded`"
+        hint = on_record(plan)
         raise PlanEdited(f"`{path}` is there already", hint) from None
     except OSError:  # a file system may have no links
         part.rename(path)

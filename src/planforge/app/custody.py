@@ -19,8 +19,9 @@ from planforge.kernel.ledger import Fault
 from planforge.kernel.replay.proof import Proof
 from planforge.kernel.replay.proof_reading import fault
 from planforge.rules.attempts import fault_of_evidence
-from planforge.workspace import packing
-from planforge.workspace.checks import rejudged
+from planforge.workflows import chat
+from planforge.workspace.checks.judgement import rejudged
+from planforge.workspace.git import bare_objects
 from planforge.workspace.reports import read_unittest
 
 
@@ -44,18 +45,25 @@ def _at(recorded: Recorded, problem: str) -> Fault:
 def _about(proof: Proof, recorded: Sequence[Recorded]) -> Iterator[Fault]:
     manifest = proof.manifest
     about = manifest.about
+    named = about.flow, about.flow_version
     for item in recorded:
         if isinstance(item.event, events.RunStarted) and item.stream == about.run:
-            flow = item.event.flow, item.event.flow_version
-            if flow != (about.flow, about.flow_version):
+            recorded_as = item.event.flow, item.event.flow_version
+            if recorded_as != named:
                 yield _at(item, "the manifest names another flow")
-            if item.event.subject and item.event.subject not in about.plans:
-                yield _at(item, f"the manifest does not name `{item.event.subject}`")
-    named = {getattr(item.event, "plan", "") for item in recorded if item.stream == about.run}
-    for plan in sorted(named - {"", *about.plans}):
+            subject = item.event.subject
+            if _has_history(subject) and subject not in about.plans:
+                yield _at(item, f"the manifest does not name `{subject}`")
+    plans = {getattr(item.event, "plan", "") for item in recorded if item.stream == about.run}
+    for plan in sorted(plans - {"", *about.plans}):
         yield fault(f"the run is about `{plan}`, which the manifest does not name")
     if summary_of(recorded) != manifest.summary:
         yield fault("the summary in the manifest does not say what the events say")
+
+
+def _has_history(subject: str) -> bool:
+    """Whether what a run is about has events of its own; a branch and a chat have none."""
+    return bool(subject) and subject != chat.SUBJECT and not subject.startswith("refs/")
 
 
 def _objects(proof: Proof, recorded: Sequence[Recorded]) -> Iterator[Fault]:
@@ -120,6 +128,7 @@ def _landings(recorded: Iterable[Recorded]) -> Iterator[Fault]:
 def _approvals(recorded: Iterable[Recorded], run: str) -> Iterator[Fault]:
     """An approval is of exact content, and opens one gate once, before anything runs."""
     given: dict[tuple[str, str], str] = {}
+    used_by: dict[tuple[str, str, str], str] = {}
     taken: set[tuple[str, str]] = set()
     for item in recorded:
         match item.event:
@@ -129,8 +138,13 @@ def _approvals(recorded: Iterable[Recorded], run: str) -> Iterator[Fault]:
             ) if item.stream == plan:
                 given[plan, gate] = content
             case events.ApprovalUsed(plan=plan, gate=gate, content=content) as used if item.stream == plan:
-                if given.pop((plan, gate), None) != content:
+                if used.continues:  # the same yes still holds for going on with a plan that was stopped
+                    is_given = used_by.get((plan, used.continues, content)) == used.token
+                else:
+                    is_given = given.pop((plan, gate), None) == content
+                if not is_given:
                     yield _at(item, f"nobody approved `{content[:12]}`, or it was used before")
+                used_by[plan, used.run, content] = used.token
                 if used.run == run:
                     taken.add((plan, content))
             case events.PlanStarted(plan=plan, content=content) if item.stream == run:
@@ -145,10 +159,12 @@ class _Files:
         self._objects = proof.git
         self._whole = proof.manifest.files == "whole"
         self._recorded = recorded
-        self._trees: dict[str, Mapping[bytes, packing.TreeEntry]] = {}
+        self._trees: dict[str, Mapping[bytes, bare_objects.TreeEntry]] = {}
 
     def faults(self) -> Iterator[Fault]:
-        damaged = [name for name, content in self._objects.items() if not packing.is_named(name, content)]
+        damaged = [
+            name for name, content in self._objects.items() if not bare_objects.is_named(name, content)
+        ]
         yield from (fault(f"`git/{name[:12]}` is not what its name says") for name in damaged)
         if damaged:
             return
@@ -174,10 +190,10 @@ class _Files:
                 if tuple(sorted(path.decode("utf-8", "backslashreplace") for path in paths)) != files:
                     yield _at(item, f"commit `{commit[:12]}` changes other files than it says")
 
-    def _commit(self, name: str) -> packing.CommitObject:
+    def _commit(self, name: str) -> bare_objects.CommitObject:
         if name not in self._objects:
             raise GitFailed(f"commit `{name[:12]}` is missing from the proof")
-        return packing.commit(self._objects[name])
+        return bare_objects.commit(self._objects[name])
 
     def _is_on_top(self, commit: str, base: str) -> bool:
         """Whether a commit was made on `base`, or on proposals that were: revisions land together."""
@@ -192,16 +208,16 @@ class _Files:
             between.difference_update(parents)
         return False
 
-    def _files(self, tree: str) -> Mapping[bytes, packing.TreeEntry]:
+    def _files(self, tree: str) -> Mapping[bytes, bare_objects.TreeEntry]:
         if tree not in self._trees:
-            self._trees[tree] = packing.files(self._objects, tree)
+            self._trees[tree] = bare_objects.files(self._objects, tree)
         return self._trees[tree]
 
     def _changed(self, commit: str) -> list[bytes]:
         own = self._commit(commit)
         old = self._files(self._commit(own.parents[0]).tree) if own.parents else {}
         new = self._files(own.tree)
-        paths = packing.changed(old, new)
+        paths = bare_objects.changed(old, new)
         self._require({new[path].object for path in paths if path in new and _is_file(new[path])})
         return paths
 
@@ -223,10 +239,10 @@ class _Files:
             content = self._objects[name]
             below: Iterable[str] = ()
             if content.startswith(b"commit "):
-                own = packing.commit(content)
+                own = bare_objects.commit(content)
                 below = (own.tree, *own.parents) if name in proposed else (own.tree,)
             elif content.startswith(b"tree "):
-                below = [entry.object for entry in packing.tree(content, len(name))]
+                below = [entry.object for entry in bare_objects.tree(content, len(name))]
             new = [name for name in below if name in self._objects and name not in wanted]
             wanted.update(new)
             left += new
@@ -234,8 +250,8 @@ class _Files:
             yield fault(f"`git/{name[:12]}` belongs to nothing")
 
 
-def _is_file(entry: packing.TreeEntry) -> bool:
-    return entry.mode != packing.SUBMODULE
+def _is_file(entry: bare_objects.TreeEntry) -> bool:
+    return entry.mode != bare_objects.SUBMODULE
 
 
 def _commits(event: Event) -> list[tuple[str, str]]:

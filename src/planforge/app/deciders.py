@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.errors import InvalidInput, NeedsPerson, RefusedByGate, StaleView
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ class Current(msgspec.Struct, frozen=True, kw_only=True):
     answer: str = ""
     reason: str = ""
     at: str = ""
-    next: str = ""
-    """The command that shows it."""
+    next: Action
+    """Shows it."""
 
 
 # Who
@@ -119,7 +120,7 @@ def require_no_agent(project: Project, environment: Mapping[str, str] | None = N
 
 def is_agent(project: Project, environment: Mapping[str, str] | None = None) -> bool:
     """Whether Planforge has started this process, or one that it descends from."""
-    from planforge.workspace import trees
+    from planforge.workspace.launch import trees
     from planforge.workspace.sandbox import RECORDS
 
     if (os.environ if environment is None else environment).get(trees.COOKIE):
@@ -172,12 +173,11 @@ def require_current(seen: str | None, current: Current) -> None:
         return
     given = seen.strip().lower()
     if len(given) < ENOUGH or not re.fullmatch(r"[0-9a-f]+", given):
-        raise InvalidInput(
-            f"`--seen {seen}` is no hash", f"give at least {ENOUGH} characters of what `{current.next}` says"
-        )
+        hint = Advice(f"give at least {ENOUGH} characters of what {{}} says", current.next)
+        raise InvalidInput(f"`--seen {seen}` is no hash", hint)
     if not current.hash.startswith(given):
         raise StaleView(
             f"you looked at `{given[:ENOUGH]}`, and `{current.what}` is `{current.hash[:ENOUGH]}` now",
-            f"look again: `{current.next}`",
+            Advice("look again: {}", current.next),
             current=current,
         )

@@ -2,25 +2,31 @@
 The demo: a new repository, the whole story in it, and nothing outside it.
 
 The run is recorded before the sample project is made, so that a demo which was
-killed at any moment can be taken up again with `planforge resume`.
+killed at any moment can be resumed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.app import runs, story
+from planforge.app.casting import Cast
 from planforge.app.project import Project
+from planforge.app.work import today
 from planforge.errors import InvalidInput, NotFound, RefusedByGate
 from planforge.kernel import directories
 from planforge.kernel.effects import AskHuman, Reply, Tip
 from planforge.kernel.events import PlanCreated
 from planforge.kernel.objects import write_atomically
+from planforge.workflows.demo import DemoRequest, MakeSample
 
 if TYPE_CHECKING:
     from planforge.app.casting import Cast
@@ -65,9 +71,6 @@ def begin(directory: Path | None, *, pace: float, agent: str = "", live: bool = 
 
 
 def _begun(place: Path, *, pace: float, agent: str, live: bool) -> tuple[Project, str]:
-    from planforge.app.work import today
-    from planforge.workflows.demo import DemoRequest
-
     _git_init(place)
     project = Project.create(place)
     (project.state / SCRIPT).parent.mkdir()
@@ -85,10 +88,6 @@ def _begun(place: Path, *, pace: float, agent: str, live: bool) -> tuple[Project
             title=story.TITLE,
             request=story.REQUEST,
             today=today(),
-            leased=True,
-            inspected=True,
-            composed=True,
-            phased=True,
         )
 
     return project, runs.begin(project, "demo", created.plan, asked, created)
@@ -102,20 +101,17 @@ def _require_able(agent: str, *, live: bool) -> None:
     if not live and profile.endpoint == Way():
         raise InvalidInput(
             f"agent `{name}` cannot be pointed at a scripted server",
-            f"`planforge demo --agent {agent} --live` has it ask its own service",
+            Advice("{} has it ask its own service", Action("demo", agent=agent, live=True)),
         )
     if is_open():
         raise RefusedByGate(
             f"no sandbox works on this machine, and agent `{name}` is not started without one",
-            "see why with `planforge doctor`; or play without it: `planforge demo`",
+            Advice("see why with {}; or play without it: {}", Action("doctor"), Action("demo")),
         )
 
 
 def _python() -> str:
     """The Python that checks the sample project: that of PATH, or ours if that one cannot be used."""
-    import subprocess
-    import sys
-
     try:
         subprocess.run([story.PYTHON, "-c", ABLE], capture_output=True, check=True, timeout=PATIENCE)
     except (OSError, subprocess.SubprocessError):
@@ -131,12 +127,11 @@ def is_open() -> bool:
 
 
 @contextmanager
-def staged(project: Project, flow: str) -> Iterator[Cast | None]:
+def staged(project: Project, subject: str) -> Iterator[Cast | None]:
     """Who plays a run of the demo, with the scripted server behind it for as long as that lasts."""
-    from planforge.app.casting import Cast
-
+    del subject
     path = project.state / CAST
-    if flow != "demo" or not path.exists():
+    if not path.exists():
         yield None
         return
     player = msgspec.json.decode(path.read_bytes(), type=Player)
@@ -152,8 +147,8 @@ def staged(project: Project, flow: str) -> Iterator[Cast | None]:
 def _new_directory(wanted: Path | None) -> Path:
     place = wanted or _free_name()
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        hint = (
-            f"run `planforge resume` in `{place}` if a demo was interrupted there, or name another directory"
+        hint = Advice(
+            "run {} in it if a demo was interrupted there, or name another directory", Action("resume")
         )
         raise InvalidInput(f"`{place}` is there already and not empty", hint)
     try:
@@ -174,6 +169,13 @@ def _git_init(place: Path) -> None:
     from planforge.workspace.git import Git
 
     Git(place / ".git", place).run("init", "--quiet", "--initial-branch=main", str(place), work_tree=place)
+
+
+def performers(project: Project, run: str) -> dict[Any, Callable[[Any, Call], Awaitable[object]]]:
+    """Who does what only the demo asks for, and who answers in the place of a person."""
+    del run
+    stage = Stage(project)
+    return {MakeSample: stage.make_sample, AskHuman: stage.approve}
 
 
 class Stage:

@@ -29,12 +29,13 @@ from planforge.kernel.events import VerifyFailed, VerifyOk
 from planforge.kernel.evidence import Delta, Evidence, Outcome, Part
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.objects import Objects
-from planforge.workspace import checks, detection, preparing, processes
-from planforge.workspace.bringing import INCLUDE
-from planforge.workspace.checks import Check, Watch
+from planforge.workspace import detection, processes
+from planforge.workspace.checks import Check, execution
+from planforge.workspace.checks.execution import Watch
 from planforge.workspace.detection import Detected
 from planforge.workspace.git import Git
-from planforge.workspace.preparation import Preparation
+from planforge.workspace.preparation import Preparation, setup
+from planforge.workspace.preparation.untracked import INCLUDE
 from planforge.workspace.worktrees import Worktrees
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Gathering(msgspec.Struct, frozen=True, kw_only=True):
         if self.preparation is None:
             return ""
         policy = self.policy(self.root) if self.policy else None
-        return checks.fingerprint(
+        return execution.fingerprint(
             named,
             root=self.root,
             sandbox=self.level.value if self.level else "",
@@ -115,7 +116,7 @@ class Gathering(msgspec.Struct, frozen=True, kw_only=True):
     async def _measured(self, checkout: Path, commit: str, tree: str, named: Mapping[str, Check]) -> Evidence:
         nothing: Mapping[str, str] = {}
         async with self.prepare(checkout) if self.prepare else nullcontext(nothing) as extra:
-            return await checks.run_all(
+            return await execution.run_all(
                 named,
                 checkout,
                 commit,
@@ -175,9 +176,7 @@ def _preparing(git: Git, state: Path, settings: Settings, level: Level) -> Prepa
         caches = [state / "caches"]
         policy = settings.sandbox.writing(checkout, git.top, state=state, own=caches)
         run = partial(processes.run, policy=policy, level=level)
-        prepared = await preparing.prepare(
-            checkout, git.top, settings.workspace, git=git, state=state, run=run
-        )
+        prepared = await setup.prepare(checkout, git.top, settings.workspace, git=git, state=state, run=run)
         try:
             yield prepared.env
         finally:

@@ -21,7 +21,7 @@ from planforge.kernel.effects import FoundFacts, ReadFacts
 from planforge.rules.gates import grammar
 from planforge.rules.gates.evaluation import Reason, Result, evaluate, places
 from planforge.rules.gates.grammar import Gate, InvalidGate, Kind
-from planforge.workspace import beneath
+from planforge.workspace.files import beneath
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -74,8 +74,7 @@ class Now:
         if self._pipeline and stage not in {each.name for each in self._pipeline.stages}:
             raise KeyError(stage)
         if self.task:
-            came = tasks.stages(self._project, self.task.task)
-            return next((each.verdict or None for each in came if each.stage == stage), None)
+            return tasks.verdict(self._project, self.task.task, stage)
         assert self.plan is not None
         return _audited(self._project, self.plan.plan) if stage == "audit" else None
 
@@ -149,7 +148,7 @@ def check(
             phase=stage,
             reason_code=Reason.TOOL_ERROR,
             detail=error.message,
-            remediation=error.hint or "put the gate right",
+            remediation=error.hint or "fix the gate",
         )
         return Checked(result=problem, exit_code=2)
     return Checked(result=result, exit_code=0 if result.ok else 1)

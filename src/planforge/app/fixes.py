@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import secrets
-import shlex
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import TEXT, Action, Advice, Blank, see
 from planforge.app import approvals, plans, queue, runs, statuses, work
 from planforge.app.deciders import require_no_agent, require_other_author
 from planforge.documents.plan import fix_id, is_fix, parse_name
@@ -35,6 +35,7 @@ FLOW = "fix"
 ROLES = ("developer",)
 LONGEST = 100_000
 """More characters than this are no small request, whatever anybody says."""
+CHANGE = Blank("what to change")
 
 
 def begin(
@@ -62,7 +63,7 @@ def begin(
     if suspicions and not anyway:
         raise RefusedByGate(
             f"that does not sound small: {'; '.join(suspicions)}",
-            f"run `{forge_command(text)}`, or `planforge fix {shlex.quote(text)} --anyway`",
+            Advice("run {}, or {}", Action("forge", text), Action("fix", text, anyway=True)),
         )
     scope = normalise_all(files)
     work.require_agents(project, ROLES)
@@ -86,9 +87,11 @@ def again(project: Project, name: str, *, actor: str, anyway: bool = False) -> s
     """Do a fix that is not done once more, from where the checkout is now, in the place of the former one."""
     plan, story = _idle(project, name)
     if plan.status in ("CLOSED", "CANCELLED"):
-        raise RefusedByGate(f"`{plan.plan}` is {plan.status}", 'ask for it anew: `planforge fix "..."`')
+        raise RefusedByGate(
+            f"`{plan.plan}` is {plan.status}", Advice("request it again: {}", Action("fix", CHANGE))
+        )
     if plan.status == "DONE" and not story.reopened:
-        raise RefusedByGate(f"`{plan.plan}` is done", f"run `planforge land {plan.plan}`")
+        raise RefusedByGate(f"`{plan.plan}` is done", Advice("run {}", Action("land", plan.plan)))
     first = _first_request(project, plan.plan)
     overruled = anyway or bool(first.anyway)
     return begin(
@@ -108,7 +111,7 @@ def accept(project: Project, name: str, *, actor: str, reason: str) -> str:
         ended = story.ended.reason if story.ended else "it has not been carried out"
         raise RefusedByGate(
             f"`{plan.plan}` has no change that passed and waits to be accepted ({ended})",
-            f"run `planforge fix --again {plan.plan}`",
+            Advice("run {}", retry(plan.plan)),
         )
     first = _first_request(project, plan.plan)
     because = f"{actor}: {Redactor.of_environment().text(' '.join(reason.split()))}"
@@ -135,34 +138,37 @@ def of_run(project: Project, run: str) -> FixRequest:
     for recorded in project.ledger.stream(run):
         if isinstance(recorded.event, RunStarted):
             return msgspec.json.decode(unpack(project.ledger, recorded.event.request), type=FixRequest)
-    raise NotFound(f"there is no `{run}` here", "see `planforge status`")
+    raise NotFound(f"there is no `{run}` here", see("status"))
 
 
-def next_commands(project: Project, name: str) -> list[str]:
+def next_commands(project: Project, name: str) -> list[Action]:
     """What a person may do with a fix as it is, the likeliest first."""
     plan = plans.row(project, name)
     story = queue.story(project, plan)
     if plan.status == "DONE" and not story.reopened:
-        return [f"planforge land {plan.plan}"]
+        return [Action("land", plan.plan)]
     if story.moved:
         return []
     if acceptable(story) and story.ended:
         request = _first_request(project, plan.plan).request
-        return [
-            forge_command(f"{request}\n\nFound when {plan.plan} was tried: {story.ended.reason}"),
-            f"planforge fix --accept {plan.plan} --reason TEXT",
-        ]
-    return [f"planforge fix --again {plan.plan}"]
+        return too_large(plan.plan, request, story.ended.reason)
+    return [retry(plan.plan)]
 
 
-def forge_command(request: str) -> str:
-    """The command that makes a plan of the same words, to be copied into a shell."""
-    return f"planforge forge {shlex.quote(request)}"
+def too_large(fix: str, request: str, reason: str) -> list[Action]:
+    """What can be done with a change that passed and is not small: make a plan of it, or accept it."""
+    found = f"{request}\n\nFound when {fix} was tried: {reason}"
+    return [Action("forge", found), Action("fix", accept=fix, reason=TEXT)]
+
+
+def retry(fix: str) -> Action:
+    """Do a fix once more."""
+    return Action("fix", again=fix)
 
 
 def _title(text: str) -> str:
     if not text:
-        raise InvalidInput('say what is to be changed: `planforge fix "..."`')
+        raise InvalidInput("say what is to be changed", Action("fix", CHANGE))
     if len(text) > LONGEST:
         raise InvalidInput(f"a request may have {LONGEST} characters, not {len(text)}")
     work.require_request(text)
@@ -199,7 +205,9 @@ def _named(request: FixRequest) -> Callable[[str], FixRequest]:
 def _idle(project: Project, name: str) -> tuple[PlanRow, Story]:
     """A fix that no run is at, and its story."""
     if not is_fix(parse_name(name)):
-        raise InvalidInput(f"`{name}` is not a fix", "write it like `fix-003`; see `planforge status`")
+        raise InvalidInput(
+            f"`{name}` is not a fix", Advice("write it like `fix-003`; see {}", Action("status"))
+        )
     plan = plans.row(project, name)
     runs.require_free(project, plan.plan)
     return plan, queue.story(project, plan)
@@ -211,4 +219,4 @@ def _first_request(project: Project, fix: str) -> FixRequest:
     )
     for (run,) in list(found):
         return of_run(project, run)
-    raise NotFound(f"there is no `{fix}` here", "see `planforge status`")
+    raise NotFound(f"there is no `{fix}` here", see("status"))

@@ -12,7 +12,22 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from planforge.app import approvals, plan_rounds, plans, runs, work
+from planforge.actions import Action, Advice, Hint
+from planforge.app import approvals, fixes, phase_views, plan_rounds, plans, runs, work
+from planforge.app.contexts import constraints
+from planforge.app.runs import cancellation
+from planforge.documents import requests
+from planforge.documents.plan import (
+    content_hash,
+    given,
+    header_faults,
+    heartbeat,
+    is_fix,
+    looks_like_plan_id,
+    resuming_faults,
+    structural_faults,
+)
+from planforge.documents.template import is_blank
 from planforge.errors import InvalidDocument, InvalidInput, NotFound, PlanforgeError, RefusedByGate
 from planforge.kernel.events import (
     AuditRecorded,
@@ -27,9 +42,11 @@ from planforge.kernel.events import (
 )
 from planforge.kernel.objects import address
 from planforge.kernel.payloads import unpack
+from planforge.kernel.wording import CANCELLED
 from planforge.rules.auto_implement import CAP_REACHED, Forged, Refusal, refusal
 from planforge.rules.findings import Severity
 from planforge.rules.verdicts import Verdict
+from planforge.workflows.forge import ForgeRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,8 +67,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     """A run that was begun, and of what."""
 
     run: str
-    flow: str
-    """`forge`, or `plan_run` where the plan was past that."""
+    approved: bool = False
+    """Whether the plan was approved before, so that it is carried out and not forged."""
 
 
 # Beginning one
@@ -59,41 +76,38 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
 
 def begin(project: Project, words: str, *, cap: int | None = None, context: Imported | None = None) -> Begun:
     """What somebody wants, or a plan to go on with; nothing is started yet."""
-    from planforge.documents.plan import looks_like_plan_id
-    from planforge.documents.requests import item, means_nothing
-
     if words.strip() in RESERVED:
-        raise InvalidInput(f"`{words.strip()}` is not a request", "see `planforge forge --help`")
+        raise InvalidInput(
+            f"`{words.strip()}` is not a request", Advice("see {}", Action("forge", help=True))
+        )
     require_constraints(project)
     if looks_like_plan_id(words) or plans.of_task(project, words) is not None:
         if context is not None:
             raise InvalidInput(f"`{words.strip()}` is a plan already", "put what else is known into its file")
         return again(project, words, cap=cap)
-    if context is not None and (item(words) or means_nothing(words)):
+    if context is not None and (requests.item(words) or requests.means_nothing(words)):
         words = context.title
     elif context is None:
         _require_request(project, words)
-    return Begun(run=work.begin_forge(project, words, cap=cap, context=context), flow=FLOW)
+    return Begun(run=work.begin_forge(project, words, cap=cap, context=context))
 
 
 def _require_request(project: Project, words: str) -> None:
     """Refuse words that are none, with what was probably meant: the newest plan there is to go on with."""
-    from planforge.app import fixes
-    from planforge.documents.plan import is_fix
-    from planforge.documents.requests import item, means_nothing
-
-    named = item(words)
+    named = requests.item(words)
     if named and named.kind == "plan":
         raise InvalidInput(
-            f"`{words.strip()}` is a name, not a request", f"run `planforge forge {named.name}`"
+            f"`{words.strip()}` is a name, not a request", Advice("run {}", Action("forge", named.name))
         )
     if named and named.kind == "fix" and (ways := fixes.next_commands(project, named.name)):
-        raise InvalidInput(f"`{words.strip()}` is a fix, not a request", f"run `{ways[-1]}`")
+        raise InvalidInput(f"`{words.strip()}` is a fix, not a request", Advice("run {}", ways[-1]))
     open_ = [row for row in plans.rows(project) if row.status in ("DRAFT", "REVIEW") and not is_fix(row.plan)]
-    if open_ and words.strip() and not named and means_nothing(words):
+    if open_ and words.strip() and not named and requests.means_nothing(words):
         raise InvalidInput(
             f"`{' '.join(words.split())}` does not say what you want",
-            f"say it in a sentence; to go on with the newest plan, run `planforge forge {open_[-1].plan}`",
+            Advice(
+                "say it in a sentence; to go on with the newest plan, run {}", Action("forge", open_[-1].plan)
+            ),
         )
     work.require_request(words)
 
@@ -103,27 +117,33 @@ def again(project: Project, name: str, *, cap: int | None = None) -> Begun:
     plan = plans.row(project, name)
     if not plan.path:
         raise RefusedByGate(
-            f"`{plan.plan}` has no file to audit", f"see what there is of it: `planforge graph {plan.plan}`"
+            f"`{plan.plan}` has no file to audit",
+            Advice("see what there is of it: {}", Action("graph", plan.plan)),
         )
     runs.require_free(project, plan.plan)
     match plan.status:
         case "DRAFT" | "REVIEW":
-            return Begun(run=_resumed(project, plan, cap), flow=FLOW)
+            return Begun(run=_resumed(project, plan, cap))
         case "APPROVED" | "IMPLEMENTING":
-            return Begun(run=work.begin_plan_run(project, plan.plan, parallel=False), flow="plan_run")
+            return Begun(run=work.begin_plan_run(project, plan.plan, parallel=False), approved=True)
     raise _refusal(plan)
 
 
 def _refusal(plan: PlanRow) -> RefusedByGate:
-    back = plans.back_or_new(plan)
-    still = f"; its text is there still: `planforge plan show {plan.plan}`" if plan.object else ""
-    ways = {
-        "AUDITING": f"its finished work is being audited: `planforge plan show {plan.plan}`",
-        "DONE": f"land it with `planforge land`, or edit `{plan.path}` and approve it again: "
-        f"`planforge plan approve {plan.plan}`",
+    show, back = Action("plan show", plan.plan), plans.back_or_new(plan)
+    if plan.object and plan.status == "CANCELLED":
+        back = Advice("{}; its text is still there: {}", back, show)
+    approve = Action("plan approve", plan.plan)
+    ways: dict[str, Hint] = {
+        "AUDITING": Advice("its finished work is being audited: {}", show),
+        "DONE": Advice(
+            "land it with {}, or edit `{}` and approve it again: {}", Action("land"), plan.path, approve
+        ),
         "CLOSED": back,
-        "CANCELLED": f"{back}{still}",
+        "CANCELLED": back,
     }
+    if plan.status == "CANCELLED" and plan.object:
+        ways["CANCELLED"] = Advice("{}; its text is there still: {}", back, show)
     return RefusedByGate(f"`{plan.plan}` is {plan.status}: there is nothing to forge", ways.get(plan.status))
 
 
@@ -134,23 +154,20 @@ def audit(project: Project, name: str) -> str:
     if not plan.path or plan.status not in ("DRAFT", "REVIEW"):
         raise RefusedByGate(
             f"`{plan.plan}` is {plan.status}: only a draft or a plan in review is audited",
-            f"see `planforge plan show {plan.plan}`",
+            Advice("see {}", Action("plan show", plan.plan)),
         )
-    _require_sound(project, plan, f"planforge plan audit {plan.plan}")
+    _require_sound(project, plan, Action("plan audit", plan.plan))
     return _resumed(project, plan, 1)
 
 
 def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
     """Record the run that audits a plan again; one that nobody has drafted or written yet is drafted."""
-    from planforge.documents.plan import given
-    from planforge.documents.template import is_blank
-
     there = bool(plan.object) or (project.root / plan.path).exists()
     text = plans.text(project, plan) if there else ""
     if blank := there and is_blank(text):
-        _require_header(plan, text, f"planforge forge {plan.plan}")
+        _require_header(plan, text, Action("forge", plan.plan))
     elif there:
-        _require_sound(project, plan, f"planforge forge {plan.plan}")
+        _require_sound(project, plan, Action("forge", plan.plan))
     work.require_agents(project, work.ROLES_OF_FORGE)
     work.require_directory(project, Path(plan.path).parent.as_posix(), "plans")
     request = msgspec.structs.replace(
@@ -171,8 +188,6 @@ def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
 
 def _asked_first(project: Project, plan: str) -> ForgeRequest | None:
     """What the first forge of a plan was asked, of which no draft has come."""
-    from planforge.workflows.forge import ForgeRequest
-
     query = "SELECT run FROM runs WHERE subject = ? AND flow = ? ORDER BY length(run), run"
     for (run,) in project.ledger.query(query, plan, FLOW):
         for item in project.ledger.stream(run):
@@ -181,26 +196,22 @@ def _asked_first(project: Project, plan: str) -> ForgeRequest | None:
     return None
 
 
-def _require_sound(project: Project, plan: PlanRow, command: str) -> None:
+def _require_sound(project: Project, plan: PlanRow, then: Action) -> None:
     """Refuse a file that an audit cannot go on with; whoever edited it is told what is wrong."""
-    from planforge.documents.plan import resuming_faults
-
     text = plans.text(project, plan)
-    _require(plan, resuming_faults(text), command)
-    _require_header(plan, text, command)
+    _require(plan, resuming_faults(text), then)
+    _require_header(plan, text, then)
 
 
-def _require_header(plan: PlanRow, text: str, command: str) -> None:
-    from planforge.documents.plan import header_faults
-
-    _require(plan, header_faults(text, plan.plan), command)
+def _require_header(plan: PlanRow, text: str, then: Action) -> None:
+    _require(plan, header_faults(text, plan.plan), then)
 
 
-def _require(plan: PlanRow, faults: tuple[str, ...], command: str) -> None:
+def _require(plan: PlanRow, faults: tuple[str, ...], then: Action) -> None:
     if faults:
         raise RefusedByGate(
             f"`{plan.path}` cannot be audited as it is: {'; '.join(faults)}",
-            f"edit `{plan.path}`, then run `{command}` again",
+            Advice("edit it, then run {} again", then),
         )
 
 
@@ -221,8 +232,6 @@ def raised(project: Project, plan: str) -> tuple[RecordedFinding, ...]:
 
 def require_constraints(project: Project) -> None:
     """Make sure that what every plan has to keep to can be read, before an agent is asked."""
-    from planforge.app.contexts import constraints
-
     constraints(project)
 
 
@@ -244,18 +253,18 @@ class ForgeView(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     """What it waits for, if it does."""
     started_at: str
-    next: str
+    next: Action
     """What a person can do about it."""
 
 
 def unfinished(project: Project) -> list[ForgeView]:
     """The forges that run, wait or were interrupted, oldest first."""
-    return [_view(project, row) for row in runs.rows(project, unfinished=True) if row.flow == FLOW]
+    return [_view(project, row) for row in runs.rows(project, unfinished=True, flow=FLOW)]
 
 
 def _view(project: Project, row: RunRow) -> ForgeView:
     plan = next(iter(project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", row.subject)), None)
-    ways = {"running": f"planforge forge cancel {row.subject}", "waiting": "planforge question list"}
+    ways = {"running": Action("forge cancel", row.subject), "waiting": Action("question list")}
     return ForgeView(
         run=row.run,
         plan=row.subject,
@@ -265,7 +274,7 @@ def _view(project: Project, row: RunRow) -> ForgeView:
         doing=_doing(project, row.run) if row.status == "running" else "",
         reason=row.reason,
         started_at=row.started_at,
-        next=ways.get(row.status, f"planforge resume {row.run}"),
+        next=ways.get(row.status, Action("resume", row.run)),
     )
 
 
@@ -284,20 +293,20 @@ def _doing(project: Project, run: str) -> str:
 def cancel(project: Project, name: str | None, *, actor: str, reason: str) -> tuple[Ended, PlanRow]:
     """End a forge at once, whoever drives it, and cancel its plan; how it ended, and the plan."""
     found = _meant(project, name)
-    ended = runs.cancel(project, found.run, reason=reason, actor=actor, with_plan=True)
+    ended = cancellation.cancel(project, found.run, reason=reason, actor=actor, with_plan=True)
     return ended, plans.row(project, found.subject)
 
 
 def _meant(project: Project, name: str | None) -> RunRow:
-    there = [row for row in runs.rows(project, unfinished=True) if row.flow == FLOW]
+    there = runs.rows(project, unfinished=True, flow=FLOW)
     if name is not None:
         plan = plans.row(project, name).plan
         for row in there:
             if row.subject == plan:
                 return row
-        raise NotFound(f"no forge of `{plan}` is under way", "see `planforge forge status`")
+        raise NotFound(f"no forge of `{plan}` is under way", Advice("see {}", Action("forge status")))
     if not there:
-        raise NotFound("no forge is under way", "see `planforge forge status`")
+        raise NotFound("no forge is under way", Advice("see {}", Action("forge status")))
     if len(there) > 1:
         names = ", ".join(f"`{row.subject}`" for row in there)
         raise InvalidInput(f"{len(there)} forges are under way: {names}", "say which: the plan's id")
@@ -331,8 +340,6 @@ def implement(project: Project, run: str, *, actor: str) -> Implementation:
 
 def _forged(project: Project, run: str) -> tuple[Forged, str, tuple[RecordedFinding, ...]]:
     """How a forge ended, the hash of what it left, and what its last audit found that does not block."""
-    from planforge.kernel.wording import CANCELLED
-
     events = [item.event for item in project.ledger.stream(run)]
     ended = next((event for event in events if isinstance(event, RunEnded)), None)
     end = next((event for event in events if isinstance(event, PlanForged)), None)
@@ -366,8 +373,6 @@ def _failure(ended: RunEnded | None, end: PlanForged | None) -> str:
 
 def _structure(project: Project, plan: str) -> str:
     """What is wrong with the form of the plan as it is on disk now."""
-    from planforge.documents.plan import structural_faults
-
     try:
         text = plans.text(project, plans.row(project, plan))
     except (NotFound, InvalidDocument):
@@ -377,9 +382,6 @@ def _structure(project: Project, plan: str) -> str:
 
 def _phases(project: Project, plan: str) -> Literal["none", "current", "stale", "unreadable"]:
     """Whether there are phases of the plan, and of which text of it."""
-    from planforge.app import phase_views
-    from planforge.documents.plan import content_hash
-
     made = phase_views.newest(project, plan)
     if made is None:
         return "none"
@@ -405,8 +407,6 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
 
 def pace(project: Project, run: str) -> Pace:
     """What the settings say, unless the plan's header says otherwise."""
-    from planforge.documents.plan import heartbeat
-
     settings = project.settings.forge
     said, problem = None, ""
     for text in _texts(project, run):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import Action, Advice, see
 from planforge.app import deciders, diffs
 from planforge.app.deciders import Current
 from planforge.app.diffs import FileDiff
@@ -198,7 +199,7 @@ def passed(project: Project, effect: PassGate, run: str) -> Decision:
     )
     raise NeedsPerson(
         f"`{waits.name}` must be opened first: {'; '.join(waits.reasons[:3])}",
-        f"look at it with `planforge gate show {waits.name}`, decide, then `planforge resume {run}`",
+        Advice("see {}, decide, then run {}", Action("gate show", waits.name), Action("resume", run)),
     )
 
 
@@ -250,7 +251,7 @@ def find(project: Project, name: str) -> Gate:
     if number:
         for found in project.ledger.select(Gate, f"{TABLE} WHERE number = ?", int(number[1])):
             return found
-    raise NotFound(f"there is no gate `{name}`", "see which ones wait: `planforge gate list`")
+    raise NotFound(f"there is no gate `{name}`", see("gate list"))
 
 
 def row(gate: Gate) -> GateRow:
@@ -311,7 +312,7 @@ def _too_late(project: Project, gate: Gate) -> StaleView:
     else:
         why = WORDS[gate.status]
     current = _current(project, gate)
-    hint = f"look at `{current.next}`" if current.what != gate.name else "see `planforge gate list`"
+    hint = Advice("see {}", current.next if current.what != gate.name else Action("gate list"))
     return StaleView(f"`{gate.name}` is not open to a decision: {why}", hint, current=current)
 
 
@@ -327,5 +328,5 @@ def _current(project: Project, gate: Gate) -> Current:
         actor=now.actor,
         reason=now.reason,
         at=now.decided_at or now.raised_at,
-        next=f"planforge gate show {now.name}",
+        next=Action("gate show", now.name),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import REQUEST, Action, Advice
 from planforge.errors import InvalidInput, NotFound
 from planforge.kernel import graph
 from planforge.kernel.events import Event
@@ -112,7 +113,7 @@ def latest(project: Project) -> str:
     """The plan that changed last."""
     for (plan,) in project.ledger.query("SELECT plan FROM plans ORDER BY updated_at DESC, plan DESC LIMIT 1"):
         return str(plan)
-    raise NotFound("there is no plan yet", 'run `planforge forge "what you want"`')
+    raise NotFound("there is no plan yet", Advice("run {}", Action("forge", REQUEST)))
 
 
 def ask(project: Project, query: GraphQuery) -> QueryResult:

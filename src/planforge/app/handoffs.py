@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import see
 from planforge.app import graphs
 from planforge.errors import NotFound
 from planforge.kernel import graph, handoff
@@ -34,24 +35,21 @@ class HandoffRow(msgspec.Struct, frozen=True, kw_only=True):
 def write(
     ledger: Ledger,
     effect: HandOver,
-    run: str,
     files: Iterable[tuple[str, str]],
     commit: str,
-    lease: Leased | None,
+    lease: Leased,
 ) -> Handover:
     """Record the handoff that a step's flow asks for, and say what the next agent is told."""
-    holder = effect.lease.holder if effect.lease else f"{run}/{effect.step}"
-    successor = lease.holder if lease else f"{run}/{effect.step}.{effect.turn + 1}"
     found = handoff.emit(
         ledger,
         f"{graph.newest(ledger, effect.plan)}/{effect.step}",
         effect.context,
-        holder=holder,
-        successor=successor,
-        passed=lease.fence if lease else 0,  # whoever renews the lease has passed it on
+        holder=effect.lease.holder,
+        successor=lease.holder,
+        passed=lease.fence,  # whoever renews the lease has passed it on
         files=[TouchedFile(path=path, hash=content) for path, content in files],
     )
-    context = handoff.load(ledger, found.handoff, successor)
+    context = handoff.load(ledger, found.handoff, lease.holder)
     text = msgspec.json.format(encode(context), indent=1).decode()
     return Handover(handoff=found.handoff, text=text, commit=commit, lease=lease)
 
@@ -69,7 +67,7 @@ def show(project: Project, name: str) -> AgentContext:
         return handoff.load(project.ledger, f"{step}#{number}")
     found = handoff.emitted(project.ledger, step)
     if not found:
-        raise NotFound(f"nobody has handed over `{step}`", "see `planforge handoff list`")
+        raise NotFound(f"nobody has handed over `{step}`", see("handoff list"))
     return handoff.load(project.ledger, found[-1].handoff)
 
 

@@ -22,7 +22,7 @@ from planforge.kernel.wording import counted
 from planforge.rules import lessons
 from planforge.workflows import prompts
 from planforge.workflows.context import LESSONS, MARKER_TOKENS
-from planforge.workspace.listing import Listing
+from planforge.workspace.git.listing import Listing
 
 if TYPE_CHECKING:
     from planforge.app.project import Project

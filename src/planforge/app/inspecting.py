@@ -21,8 +21,8 @@ from planforge.rules.findings import Finding, Severity
 from planforge.rules.protection import Protection
 from planforge.rules.scanning import former, integrity
 from planforge.rules.scanning.issues import live
-from planforge.workspace import patches, reading, repository
-from planforge.workspace.reading import Changed
+from planforge.workspace.git import changes, patches, repository
+from planforge.workspace.git.changes import Changed
 
 REMEMBERED = 50
 """Against how many of the newest landed steps the size of a change is held."""
@@ -34,7 +34,7 @@ ORDER BY completed DESC LIMIT ?"""
 
 def inspect(project: Project, effect: effects.Inspect) -> effects.Inspection:
     """Look at a commit."""
-    changed = reading.changed(project.git, effect.parent, effect.commit)
+    changed = changes.changed(project.git, effect.parent, effect.commit)
     before = {item.path: text for item in changed if (text := _text(item, item.before)) is not None}
     after = {item.path: text for item in changed if (text := _text(item, item.after)) is not None}
     settings = project.settings
@@ -99,7 +99,7 @@ def _ci_files(project: Project, commit: str) -> dict[str, str]:
     for name in protection.ci_files(names, project.settings.protect):
         process = project.git.run("cat-file", "blob", f"{commit}:{name}", accept=(0, 1, 128))
         if not process.returncode:
-            found[name] = process.stdout[: reading.TEXT_LIMIT].decode("utf-8", "replace")
+            found[name] = process.stdout[: changes.TEXT_LIMIT].decode("utf-8", "replace")
     return found
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planforge.app import plans, queue
 from planforge.kernel import effects
 from planforge.kernel.effects import Probed, Target
-from planforge.workspace import landing, merging, updating
+from planforge.workspace.landing import branches, merges, updates
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -27,7 +27,7 @@ class Lander:
         """Find it, and make the branch beside it where one is needed."""
         del call
         ours = queue.made(self._project)
-        return await asyncio.to_thread(landing.open_target, self._project.git, effect.branch, ours)
+        return await asyncio.to_thread(branches.open_target, self._project.git, effect.branch, ours)
 
     async def read_queue(self, effect: effects.ReadQueue, call: Call) -> effects.Queue:
         """Ask the ledger and the branches."""
@@ -37,7 +37,7 @@ class Lander:
     async def merge(self, effect: effects.Merge, call: Call) -> effects.Merged:
         """Merge. Dated by the intent, so that a second try makes the very same commit."""
         return await asyncio.to_thread(
-            merging.merge,
+            merges.merge,
             self._project.git,
             effect.ours,
             effect.theirs,
@@ -49,10 +49,13 @@ class Lander:
         )
 
     async def advance(self, effect: effects.AdvanceBranch, call: Call) -> effects.Landing:
-        """Move the branch, or find that it was moved."""
-        del call
+        """Move the branch, or find that it was moved; not for what was given up while it was tested."""
+        if effect.item and not (
+            call.resumed and branches.holds(self._project.git, effect.landing, effect.commit)
+        ):
+            queue.require_wanted(self._project, effect.item)
         return await asyncio.to_thread(
-            landing.advance,
+            branches.advance,
             self._project.git,
             effect.branch,
             effect.branch_at,
@@ -65,19 +68,19 @@ class Lander:
         """Keep what is there and begin again; done twice, it is the same."""
         del call
         return await asyncio.to_thread(
-            landing.restart, self._project.git, self._run, effect.landing, effect.expected, effect.to
+            branches.restart, self._project.git, self._run, effect.landing, effect.expected, effect.to
         )
 
     async def read_commits(self, effect: effects.ReadCommits, call: Call) -> effects.Commits:
         """Ask git."""
         del call
-        found = await asyncio.to_thread(merging.commits, self._project.git, effect.since, effect.until)
+        found = await asyncio.to_thread(merges.commits, self._project.git, effect.since, effect.until)
         return effects.Commits(commits=found)
 
     async def read_commit(self, effect: effects.ReadCommit, call: Call) -> effects.CommitFacts:
         """Ask git."""
         del call
-        return await asyncio.to_thread(merging.facts, self._project.git, effect.commit)
+        return await asyncio.to_thread(merges.facts, self._project.git, effect.commit)
 
     async def probe(self, effect: effects.Probe, call: Call) -> Probed:
         """Merge what has not landed, to see."""
@@ -85,7 +88,7 @@ class Lander:
 
         def look() -> Probed:
             items = queue.work(self._project, effect.onto)
-            return merging.probe(self._project.git, effect.branch, effect.onto, items)
+            return merges.probe(self._project.git, effect.branch, effect.onto, items)
 
         return await asyncio.to_thread(look)
 
@@ -93,7 +96,7 @@ class Lander:
         """Update it; an update that was begun is finished."""
         del call
         ours = plans.documents(self._project)
-        return await asyncio.to_thread(updating.update, self._project.git, effect.branch, effect.commit, ours)
+        return await asyncio.to_thread(updates.update, self._project.git, effect.branch, effect.commit, ours)
 
 
 def performers(project: Project, run: str) -> Mapping[Any, Callable[[Any, Call], Awaitable[object]]]:

@@ -1,5 +1,5 @@
 """
-Getting finished plans onto the person's branch: what would land, landing it, bringing it into the checkout.
+Getting finished plans and tasks onto the person's branch: what would land, landing it, updating the checkout.
 
 A branch has one lander at a time. A landing is a run like any other: what it has
 done is in the ledger, and `planforge resume` goes on where it was interrupted.
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.app import plans, queue, runs
+from planforge.actions import Action, Advice, Blank
+from planforge.app import plans, queue, runs, tasks
 from planforge.documents.plan import is_fix
 from planforge.errors import InvalidInput, NoRepository, NotFound, PlanforgeError, RefusedByGate
 from planforge.kernel import effects, events
@@ -21,13 +22,14 @@ from planforge.kernel.effects import HeldPlan, Probed, Target
 from planforge.kernel.events import ForeseenConflict
 from planforge.kernel.locks import held
 from planforge.kernel.objects import address
-from planforge.workspace import landing, merging, places, updating
+from planforge.workspace.landing import branches, merges, places, updates
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from planforge.app.project import Project
 
+BRANCH = Blank("BRANCH")
 LAND, UPDATE = "land", "update_checkout"
 HEADS = "refs/heads/"
 UNDONE = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING")
@@ -90,7 +92,7 @@ class LandReport(msgspec.Struct, kw_only=True):
     foreseen: tuple[ForeseenConflict, ...] = ()
     updated: str = ""
     """The checkout that was brought up to date."""
-    next: list[str] = []
+    next: list[Action] = []
 
 
 # Which branch
@@ -104,11 +106,12 @@ def branch_named(project: Project, onto: str | None) -> str:
     if not name:
         raise InvalidInput(
             f"`{project.root}` is on no branch (HEAD is detached)",
-            "say which: `planforge land --onto BRANCH`",
+            Advice("say which: {}", Action("land", onto=BRANCH)),
         )
-    if name.startswith(landing.PREFIX):
+    if name.startswith(branches.PREFIX):
         raise InvalidInput(
-            f"`{name}` is a branch of Planforge's", "name one of yours: `planforge land --onto BRANCH`"
+            f"`{name}` is a branch of Planforge's",
+            Advice("name one of yours: {}", Action("land", onto=BRANCH)),
         )
     query = ("show-ref", "--verify", "--quiet", "--", f"{HEADS}{name}")
     if project.git.run(*query, accept=(0, 1, 128)).returncode:
@@ -119,11 +122,8 @@ def branch_named(project: Project, onto: str | None) -> str:
 
 
 @contextmanager
-def only_lander(project: Project, flow: str, subject: str) -> Iterator[None]:
-    """Be the only one who lands on the branch that a run is about; other runs need not be."""
-    if flow not in (LAND, UPDATE):
-        yield
-        return
+def only_lander(project: Project, subject: str) -> Iterator[None]:
+    """Be the only one who lands on the branch that a run is about."""
     branch = subject.removeprefix(HEADS)
     with held(_lock(project, branch), f"landing on `{branch}`"):
         yield
@@ -141,7 +141,7 @@ def preview(project: Project, names: Collection[str] = (), onto: str | None = No
     """What would land, in order; nothing is moved."""
     branch = branch_named(project, onto)
     wanted = _wanted(project, names)
-    target, _ = landing.find_target(project.git, branch, queue.made(project))
+    target, _ = branches.find_target(project.git, branch, queue.made(project))
     found = queue.queue(project, branch, target.tip, wanted)
     return Preview(
         branch=branch,
@@ -156,25 +156,26 @@ def preview(project: Project, names: Collection[str] = (), onto: str | None = No
 
 
 def _wanted(project: Project, names: Collection[str]) -> tuple[str, ...]:
-    """The plans that are named; a task of a pipeline has passed its own gates and is a person's to merge."""
-    from planforge.app import tasks
+    """The plans and tasks that are named."""
+    return tuple(_named(project, name) for name in names)
 
-    for name in names:
-        if name.strip().startswith("task-") and plans.of_task(project, name) is None:
-            task = tasks.row(project, name)
-            if merge := tasks.to_merge(project, task):
-                raise InvalidInput(
-                    f"`{task.task}` is a task of a pipeline; its work is on `{task.branch}`", f"run `{merge}`"
-                )
-            said = f"is {task.status}: there is nothing to land"
-            raise InvalidInput(f"`{task.task}` {said}", f"see `planforge task show {task.task}`")
-    return tuple(plans.row(project, name).plan for name in names)
+
+def _named(project: Project, name: str) -> str:
+    if not tasks.is_named(name) or plans.of_task(project, name) is not None:
+        return plans.row(project, name).plan
+    found = tasks.row(project, name)
+    if not found.branch:
+        raise RefusedByGate(
+            f"`{found.task}` is {found.status}: there is nothing to land",
+            Advice("see {}", Action("task show", found.task)),
+        )
+    return found.task
 
 
 def _forecasts(project: Project, target: Target, ready: Collection[effects.QueuedPlan]) -> Iterator[Forecast]:
     git, tip = project.git, target.tip
     for item in ready:
-        tree, clean, conflicts = merging.attempt(git, tip, item.commit)
+        tree, clean, conflicts = merges.attempt(git, tip, item.commit)
         paths = tuple(conflict.path for conflict in conflicts)
         if clean:
             tip = git.commit_tree(tree, [tip, item.commit], "a forecast\n", "1970-01-01T00:00:00+00:00")
@@ -191,9 +192,9 @@ def begin(project: Project, names: Collection[str] = (), onto: str | None = None
     with held(_lock(project, branch), f"landing on `{branch}`"):
         if unfinished := _unfinished(project, LAND, branch):
             said = f"`{unfinished}` has not finished landing on `{branch}`"
-            raise RefusedByGate(said, f"run `planforge resume {unfinished}`")
+            raise RefusedByGate(said, Advice("run {}", Action("resume", unfinished)))
         wanted = _wanted(project, names)
-        target, _ = landing.find_target(project.git, branch, queue.made(project))
+        target, _ = branches.find_target(project.git, branch, queue.made(project))
         found = queue.queue(project, branch, target.tip, wanted)
         if not (found.ready or found.held or target.missing or target.foreign):
             return None
@@ -212,12 +213,12 @@ def begin_update(project: Project, onto: str | None = None) -> str | None:
     with held(_lock(project, branch), f"landing on `{branch}`"):
         if unfinished := _unfinished(project, UPDATE, branch):
             return unfinished
-        at, tip = git.commit_of(f"{HEADS}{branch}"), git.ref(f"{HEADS}{landing.beside(branch)}")
-        if tip is None or merging.is_ancestor(git, tip, at):
-            if not updating.is_begun(git, branch):
+        at, tip = git.commit_of(f"{HEADS}{branch}"), git.ref(f"{HEADS}{branches.beside(branch)}")
+        if tip is None or merges.is_ancestor(git, tip, at):
+            if not updates.is_begun(git, branch):
                 return None
             tip = at
-        updating.look(git, branch, tip, plans.documents(project))
+        updates.look(git, branch, tip, plans.documents(project))
         request = UpdateRequest(run="", branch=branch, commit=tip)
         return runs.begin(
             project, UPDATE, f"{HEADS}{branch}", lambda run: msgspec.structs.replace(request, run=run)
@@ -225,15 +226,15 @@ def begin_update(project: Project, onto: str | None = None) -> str | None:
 
 
 def _unfinished(project: Project, flow: str, branch: str) -> str | None:
-    rows = runs.rows(project, unfinished=True)
-    return next((row.run for row in rows if (row.flow, row.subject) == (flow, f"{HEADS}{branch}")), None)
+    rows = runs.rows(project, unfinished=True, flow=flow)
+    return next((row.run for row in rows if row.subject == f"{HEADS}{branch}"), None)
 
 
 def probe(project: Project, onto: str | None = None) -> Probed:
     """Which work that has not landed conflicts with the branch or with other such work, as it is now."""
     branch = branch_named(project, onto)
-    target, _ = landing.find_target(project.git, branch, queue.made(project))
-    return merging.probe(project.git, branch, target.tip, queue.work(project, target.tip))
+    target, _ = branches.find_target(project.git, branch, queue.made(project))
+    return merges.probe(project.git, branch, target.tip, queue.work(project, target.tip))
 
 
 def reopened(project: Project, plan: str) -> str:
@@ -247,16 +248,35 @@ def begin_again(project: Project, plan: str) -> str | None:
 
     What it had is kept; the ref is returned. Nothing happens to a plan that was not opened again.
     """
-    git, row = project.git, plans.row(project, plan)
+    row = plans.row(project, plan)
     story = queue.story(project, row)
-    at = git.ref(f"{HEADS}{row.branch}") if row.branch else None
-    if at is None or story.started is None or not story.reopened:
+    if story.started is None or not story.reopened:
         return None
-    base = git.commit_of("HEAD")
-    if story.refused_by and git.ref(f"{HEADS}{story.refused_by}"):
-        base = landing.find_target(git, story.refused_by, queue.made(project))[0].tip
-    kept = merging.keep(git, story.started.run, f"{row.plan}.before", at)
-    git.move_ref(f"{HEADS}{row.branch}", base, at)
+    return _begun_again(project, row.branch, base_after(project, story), f"{story.started.run}/{row.plan}")
+
+
+def base_after(project: Project, story: queue.Story) -> str:
+    """What the work on something begins with that could not land: with what is there by now."""
+    if story.refused_by and project.git.ref(f"{HEADS}{story.refused_by}"):
+        return branches.find_target(project.git, story.refused_by, queue.made(project))[0].tip
+    return project.git.commit_of("HEAD")
+
+
+def begin_task_again(project: Project, story: queue.Story, base: str) -> str | None:
+    """Begin the branch of a task that could not land again at `base`; what it had is kept, under that ref."""
+    assert story.ended is not None
+    run = story.applied[story.ended.commit].run
+    return _begun_again(project, story.ended.branch, base, f"{run}/{story.plan}")
+
+
+def _begun_again(project: Project, branch: str, base: str, name: str) -> str | None:
+    git = project.git
+    at = git.ref(f"{HEADS}{branch}") if branch else None
+    if at is None:
+        return None
+    run, _, label = name.partition("/")
+    kept = merges.keep(git, run, f"{label}.before", at)
+    git.move_ref(f"{HEADS}{branch}", base, at)
     return kept
 
 
@@ -264,7 +284,7 @@ def reaches(project: Project, commit: str) -> bool:
     """Whether the branch that plans land on, or what has landed beside it, has a commit."""
     try:
         branch = branch_named(project, None)
-        tips = [f"{HEADS}{branch}", f"{HEADS}{landing.beside(branch)}"]
+        tips = [f"{HEADS}{branch}", f"{HEADS}{branches.beside(branch)}"]
     except PlanforgeError:  # no branch is checked out
         tips = ["HEAD"]
     found = [tip for tip in tips if project.git.ref(tip)]
@@ -274,8 +294,8 @@ def reaches(project: Project, commit: str) -> bool:
 def is_ahead(project: Project, onto: str | None = None) -> bool:
     """Whether something has landed beside the branch that the branch itself does not have."""
     branch = branch_named(project, onto)
-    tip = project.git.ref(f"{HEADS}{landing.beside(branch)}")
-    return tip is not None and not merging.is_ancestor(project.git, tip, f"{HEADS}{branch}")
+    tip = project.git.ref(f"{HEADS}{branches.beside(branch)}")
+    return tip is not None and not merges.is_ancestor(project.git, tip, f"{HEADS}{branch}")
 
 
 # A landing, told
@@ -324,14 +344,16 @@ def _take_left(told: LandReport, event: events.Event) -> None:
             told.landed = []  # what comes back is recorded again
 
 
-def _next(project: Project, told: LandReport) -> Iterator[str]:
+def _next(project: Project, told: LandReport) -> Iterator[Action]:
     for item in told.left:
-        if item.why != "held" and is_fix(item.plan):
-            yield f"planforge fix --again {item.plan}"
+        if tasks.is_named(item.plan):
+            yield Action("task show" if item.why == "held" else "task resume", item.plan)
+        elif item.why != "held" and is_fix(item.plan):
+            yield Action("fix", again=item.plan)
         elif item.why != "held":
-            yield f"planforge plan approve {item.plan}"
-            yield f"planforge plan run {item.plan}"
+            yield Action("plan approve", item.plan)
+            yield Action("plan run", item.plan)
         elif not is_fix(item.plan) and plans.row(project, item.plan).status in UNDONE:
-            yield f"planforge plan phases {item.plan}"
+            yield Action("plan phases", item.plan)
     if told.landed and told.landing != told.branch:
-        yield "planforge land --update-checkout"
+        yield Action("land", update_checkout=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import see
 from planforge.errors import InvalidInput, NotFound
 from planforge.kernel import leases
 from planforge.kernel.leases import Lease, Waiting
@@ -72,7 +73,7 @@ def take_away(project: Project, name: str, reason: str) -> TakenLease:
     found = leases.find(project.ledger, name)
     if found is None:
         kind = f"no live lease has fence {name}" if name.isdecimal() else f"`{name}` is not leased"
-        raise NotFound(kind, "see what is held: `planforge lease list`")
+        raise NotFound(kind, see("lease list"))
     actor = project.person
     taken = leases.force(project.ledger, found.fence, actor, reason)
     return TakenLease(lease=taken, actor=actor, reason=reason.strip())

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.errors import (
     CannotPerform,
     InvalidInput,
@@ -184,8 +185,6 @@ class Leasing:
 
     def admit(self, effect: Land) -> None:
         """Make sure that every path of the change is leased to whoever lands it, until it has landed."""
-        if effect.lease is None:
-            return
         holder = effect.lease.holder
         self._require(holder)
         try:
@@ -246,7 +245,8 @@ class Leasing:
         path, other, until = paths[0], "somebody else", "now"
         for held in leases.blocking(self._ledger, holder, paths)[:1]:
             path, other, until = held.path, held.holder, held.until
-        hint = f"when it is free, run `planforge resume {self._run}`; who has what: `planforge lease list`"
+        resume = Action("resume", self._run)
+        hint = Advice("when it is free, run {}; who holds what: {}", resume, Action("lease list"))
         return LeaseHeld(path, other, until, hint)
 
 
@@ -276,7 +276,7 @@ def outstanding(ledger: Ledger, run: str) -> dict[str, Kept]:
             case HandOver.__name__:
                 before = msgspec.json.decode(body, type=HandOver).lease
                 after = msgspec.json.decode(outcome, type=Handover).lease
-                if before and after and before.holder in kept:
+                if before.holder in kept:
                     kept[after.holder] = Kept(kept.pop(before.holder).paths, after.fence)
             case ReleaseLease.__name__:
                 kept.pop(_given_back(ledger, intended), None)

@@ -16,7 +16,7 @@ from planforge.errors import Conflict, InvalidDocument, InvalidInput
 from planforge.kernel.locks import held
 from planforge.kernel.objects import write_atomically
 from planforge.kernel.paths import exact
-from planforge.workspace import beneath
+from planforge.workspace.files import beneath
 
 if TYPE_CHECKING:
     from planforge.app.project import Project

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from planforge.actions import Action, Advice, Blank, Hint
 from planforge.errors import InvalidInput, NotFound, RefusedByGate
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def _successor(text: str, old: Lesson, by: str, today: str) -> tuple[str, Lesson
     for near in alike(wanted.text, others):
         raise InvalidInput(
             f"`{near.lesson.id}` says nearly the same ({near.percent}%)",
-            f"`planforge lesson supersede {old.id} --by {near.lesson.id}`",
+            Action("lesson supersede", old.id, by=near.lesson.id),
         )
     return lessons.added(text, _lesson(wanted, today))
 
@@ -271,7 +272,9 @@ def _require_not_superseded(found: Lesson) -> None:
         by = f" by `{found.successor}`" if found.successor else ""
         raise RefusedByGate(
             f"`{found.id}` was superseded{by}",
-            f"change that one: `planforge lesson show {found.successor}`" if found.successor else None,
+            Advice("change that one: {}", Action("lesson show", found.successor))
+            if found.successor
+            else None,
         )
 
 
@@ -280,10 +283,11 @@ def _near(found: Likeness) -> InvalidInput:
     known = f"`{lesson.id}`" + ("" if lesson.is_active else f", which is {row(lesson).status},")
     how = "says nearly the opposite" if found.contrary else f"says nearly the same ({found.percent}%)"
     meant = lesson.successor or lesson.id
-    ways = [f"`--update {meant}` to say that one anew", "`--distinct` if this one is another"]
+    hint: Hint = f"`--update {meant}` to reword that one; `--distinct` if this one is another"
     if found.contrary and lesson.is_active:
-        ways.append(f"`planforge lesson supersede {lesson.id} --by LESSON` if that one is wrong")
-    return InvalidInput(f"{known} {how}: {lesson.lesson}", "; ".join(ways))
+        supersede = Action("lesson supersede", lesson.id, by=Blank("LESSON"))
+        hint = Advice("{}; {} if that one is wrong", hint, supersede)
+    return InvalidInput(f"{known} {how}: {lesson.lesson}", hint)
 
 
 def _lesson(wanted: New, today: str) -> Lesson:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from planforge.actions import Action, Advice
 from planforge.agents import profiles
 from planforge.app.audience import Audience
 from planforge.app.settings import AgentSettings
@@ -72,7 +73,7 @@ class Limits:
             return agent
         raise AgentLimited(
             f"agent `{agent}` has reached its limit; `{self._run}` is parked until {shown(until)}",
-            f"then run `planforge resume {self._run}`; at once: `planforge resume {self._run} --now`",
+            resume_later(self._run),
             until=until,
         ) from error
 
@@ -154,3 +155,8 @@ def _sensible(text: str, now: datetime) -> datetime | None:
     except ValueError:
         return None
     return found if now - timedelta(minutes=1) < found < now + LONGEST else None
+
+
+def resume_later(run: str) -> Advice:
+    """How to resume a run that is parked: at its time, or at once."""
+    return Advice("then run {}; at once: {}", Action("resume", run), Action("resume", run, now=True))

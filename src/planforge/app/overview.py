@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import TEXT, Action, Blank, Hint
 from planforge.app import plans, questions, runs, tasks
 from planforge.app.plans import PlanRow, StepRow
 from planforge.app.questions import QuestionRow
 from planforge.app.runs import RunRow
 from planforge.app.tasks import TaskRow
+from planforge.errors import PlanforgeError
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
@@ -26,8 +28,8 @@ FIX = "fix-"
 SHOWN_RUNS = 10
 """How many ended runs the screen shows; the unfinished ones are all there."""
 
-LANDINGS = ("land", "update_checkout")
-"""The flows that land plans beside a branch, and that bring them into its checkout."""
+BRANCHES = "refs/heads/"
+"""How the subjects of runs begin that land something on a branch."""
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,8 +64,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     about: str
     since: str
-    command: str
-    """The one command to type."""
+    command: Hint
+    """The one thing to do."""
 
 
 class PlanStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,8 +87,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[RunRow, ...]
     """The unfinished ones, and the newest of those that are over."""
     plans: tuple[PlanStatus, ...]
-    next: tuple[str, ...]
-    """Commands that make sense now, the most urgent first."""
+    next: tuple[Hint, ...]
+    """What makes sense now, the most urgent first."""
     questions: tuple[QuestionRow, ...] = ()
     """What people are asked and have not answered, the oldest first."""
     tasks: tuple[TaskRow, ...] = ()
@@ -178,7 +180,7 @@ def _waiting(
             name=each.name,
             about=f"{' '.join(each.text.split())} ({' | '.join(option.name for option in each.options)})",
             since=each.asked_at,
-            command=f"planforge question show {each.name}",
+            command=Action("question show", each.name),
         )
         for each in asked
     ]
@@ -218,10 +220,10 @@ def _waiting(
             name=task.task,
             about=f"{task.status}: {task.title}",
             since=task.updated_at,
-            command=f"planforge task show {task.task}",
+            command=_about_task(task),
         )
         for task in current
-        if task.stuck and task.task not in busy
+        if task.open and task.task not in busy
     ]
     return tuple(sorted(found, key=lambda each: each.since))
 
@@ -236,7 +238,7 @@ def _gates(project: Project) -> list[Waiting]:
             name=f"gate-{number:03d}",
             about=f"{plan} {step}: a change needs a person",
             since=raised_at,
-            command=f"planforge gate show gate-{number:03d}",
+            command=Action("gate show", f"gate-{number:03d}"),
         )
         for number, plan, step, raised_at in project.ledger.query(columns)
     ]
@@ -252,25 +254,24 @@ def _of_run(run: RunRow) -> Waiting:
         why = f"parked until {run.until[:16].replace('T', ' ')} UTC"
     about = f"{run.flow} of {run.subject}: {why}"
     return Waiting(
-        what="run", name=run.run, about=about, since=run.updated_at, command=f"planforge resume {run.run}"
+        what="run", name=run.run, about=about, since=run.updated_at, command=Action("resume", run.run)
     )
 
 
-def _command(project: Project, item: PlanStatus, unlanded: set[str]) -> str:
-    """What to type about a plan that nobody is at; empty if it waits for nobody."""
+def _command(project: Project, item: PlanStatus, unlanded: set[str]) -> Hint | None:
+    """What to do about a plan that nobody is at; None if it waits for nobody."""
     plan = item.plan
     if plan.plan.startswith(FIX) and plan.status in ("REVIEW", "APPROVED", "IMPLEMENTING"):
         return _next_of_fix(plan, item.steps)
     if plan.status == "DRAFT" and plan.object:
-        return f"planforge forge {plan.plan}"
+        return Action("forge", plan.plan)
     if plan.status in ("APPROVED", "IMPLEMENTING") or _is_made_anew(item):
         return _going_on(project, item)[0]
     if plan.status == "DONE":
-        return "planforge land" if plan.plan in unlanded else ""
-    return {
-        "REVIEW": f"planforge plan show {plan.plan}",
-        "AUDITING": f"planforge plan run {plan.plan}",
-    }.get(plan.status, "")
+        return Action("land") if plan.plan in unlanded else None
+    if plan.status == "REVIEW":
+        return Action("plan show", plan.plan)
+    return Action("plan run", plan.plan) if plan.status == "AUDITING" else None
 
 
 # What it has cost
@@ -301,66 +302,70 @@ def _cost(kinds: dict[str, tuple[int, int]]) -> Cost:
 # What to type
 
 
-def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...]) -> list[str]:
+def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...]) -> list[Hint]:
     gates = project.ledger.query("SELECT number FROM raised_gates WHERE status = 'waiting' ORDER BY number")
     unlanded = {plan for (plan,) in project.ledger.query("SELECT plan FROM unlanded")}
     asked = project.ledger.query("SELECT number FROM questions WHERE status = 'waiting' ORDER BY number")
-    commands = [f"planforge gate show gate-{number:03d}" for (number,) in gates]
-    commands += [f"planforge question show question-{number:03d}" for (number,) in asked]
+    found: list[Hint] = [Action("gate show", f"gate-{number:03d}") for (number,) in gates]
+    found += [Action("question show", f"question-{number:03d}") for (number,) in asked]
     waiting = [run for run in every if run.status in ("interrupted", "waiting")]
     due = [run for run in waiting if not run.until or runs.is_due(project, run.until)]
-    commands += [f"planforge resume {run.run}" for run in due]
+    found += [Action("resume", run.run) for run in due]
     busy = {run.subject for run in every if run.unfinished}
     for item in listed:
         plan = item.plan
         if plan.plan in busy:
             continue
         if plan.plan.startswith(FIX) and plan.status in ("REVIEW", "APPROVED", "IMPLEMENTING"):
-            commands.append(_next_of_fix(plan, item.steps))
+            found.append(_next_of_fix(plan, item.steps))
         elif plan.status == "DRAFT" and plan.object:
-            commands += [f"planforge forge {plan.plan}", f"planforge plan approve {plan.plan}"]
+            found += [Action("forge", plan.plan), Action("plan approve", plan.plan)]
         elif plan.status == "REVIEW":
-            commands += [f"planforge plan show {plan.plan}", f"planforge plan approve {plan.plan}"]
+            found += [Action("plan show", plan.plan), Action("plan approve", plan.plan)]
         elif plan.status in ("APPROVED", "IMPLEMENTING") or _is_made_anew(item):
-            commands += _going_on(project, item)
-        elif plan.status == "DONE" and plan.plan in unlanded and "planforge land" not in commands:
-            commands.append("planforge land")
-    if _has_landed(every) and _is_ahead(project):
-        commands.append("planforge land --update-checkout")
-    stuck = [task for task in tasks.rows(project) if task.stuck and task.task not in busy]
-    commands += [f"planforge task show {task.task}" for task in stuck]
-    commands += [plans.ADOPT] if plans.unknown(project) else []
-    return commands or ['planforge forge "what you want"']
+            found += _going_on(project, item)
+        elif plan.status == "DONE" and plan.plan in unlanded and Action("land") not in found:
+            found.append(Action("land"))
+    if _has_landed(project, every) and _is_ahead(project):
+        found.append(Action("land", update_checkout=True))
+    waiting_tasks = [task for task in tasks.rows(project) if task.open and task.task not in busy]
+    found += [each for task in waiting_tasks if (each := _about_task(task)) not in found]
+    found += [plans.ADOPT] if plans.unknown(project) else []
+    return found or [Action("forge", Blank("what you want"))]
 
 
-def about_fix(project: Project, plan: PlanRow) -> list[str]:
-    """What to type about a small change without a plan; nothing if it waits for nobody."""
+def about_fix(project: Project, plan: PlanRow) -> list[Action]:
+    """What to do about a small change without a plan; nothing if it waits for nobody."""
     if plan.status == "DONE":
         waits = any(project.ledger.query("SELECT 1 FROM unlanded WHERE plan = ?", plan.plan))
-        return [f"planforge land {plan.plan}"] if waits else []
+        return [Action("land", plan.plan)] if waits else []
     if plan.status not in ("REVIEW", "APPROVED", "IMPLEMENTING"):
         return []
     return [_next_of_fix(plan, plans.steps(project, plan.plan))]
 
 
-def _next_of_fix(plan: PlanRow, steps: tuple[StepRow, ...]) -> str:
+def _next_of_fix(plan: PlanRow, steps: tuple[StepRow, ...]) -> Action:
     """A fix that is not done: taken although it is not small, if it passed; otherwise done again."""
-    fix = plan.plan
     if plan.status != "IMPLEMENTING" and all(step.status == "done" for step in steps):
-        return f"planforge fix --accept {fix} --reason TEXT"
-    return f"planforge fix --again {fix}"
+        return Action("fix", accept=plan.plan, reason=TEXT)
+    return Action("fix", again=plan.plan)
 
 
-def _has_landed(every: list[RunRow]) -> bool:
+def _about_task(task: TaskRow) -> Action:
+    """What to do about a task that no run is at."""
+    return Action("land" if task.status == "committed" else "task show", task.task)
+
+
+def _has_landed(project: Project, every: list[RunRow]) -> bool:
     """Whether something was landed and nothing was brought into the checkout since."""
-    done = [run.flow for run in every if run.status == "done" and run.flow in LANDINGS]
-    return done[-1:] == [LANDINGS[0]]
+    done = [run.run for run in every if run.status == "done" and run.subject.startswith(BRANCHES)]
+    updated = "SELECT 1 FROM events WHERE stream = ? AND kind = 'CheckoutUpdated'"
+    return bool(done) and not any(project.ledger.query(updated, done[-1]))
 
 
 def _is_ahead(project: Project) -> bool:
     """Whether what has landed lies beside the person's branch; it takes a look into git."""
     from planforge.app import landing
-    from planforge.errors import PlanforgeError
 
     try:
         return landing.is_ahead(project)
@@ -379,7 +384,6 @@ def _is_made_anew(item: PlanStatus) -> bool:
 def _content(project: Project, plan: PlanRow) -> str | None:
     """The hash of a plan as it is on disk; None if it cannot be read."""
     from planforge.documents.plan import content_hash
-    from planforge.errors import PlanforgeError
 
     try:
         return content_hash(plans.text(project, plan))
@@ -395,20 +399,20 @@ def _voided(project: Project, plan: PlanRow) -> str:
     return ", but edited since, so its approval is void" if edited else ""
 
 
-def _going_on(project: Project, item: PlanStatus) -> list[str]:
+def _going_on(project: Project, item: PlanStatus) -> list[Action]:
     """How to go on with a plan that has work left, as `plan phases` says it, without all that it loads."""
     plan = item.plan
     content = _content(project, plan)
     if content is None:
-        return [f"planforge plan show {plan.plan}"]
+        return [Action("plan show", plan.plan)]
     query = "SELECT content FROM revisions WHERE plan = ? ORDER BY revision DESC LIMIT 1"
     if any(made not in ("", content) for (made,) in project.ledger.query(query, plan.plan)):
-        again = f"planforge plan phases {plan.plan} --regenerate"
-        return [f"{again} --keep-done", again]
+        keeping = Action("plan phases", plan.plan, regenerate=True, keep_done=True)
+        return [keeping, Action("plan phases", plan.plan, regenerate=True)]
     if content != plan.content or plan.status == "DONE":  # the content is what was approved last
-        return [f"planforge plan approve {plan.plan}"]
+        return [Action("plan approve", plan.plan)]
     failed = next((step.step for step in item.steps if step.status == "failed"), "")
     if failed and plan.status == "IMPLEMENTING":
-        retry = f"planforge plan retry {plan.plan} {failed}"
-        return [retry, f"planforge plan skip {plan.plan} {failed} --reason TEXT"]
-    return [f"planforge plan run {plan.plan}"]
+        skip = Action("plan skip", plan.plan, failed, reason=TEXT)
+        return [Action("plan retry", plan.plan, failed), skip]
+    return [Action("plan run", plan.plan)]

@@ -12,7 +12,7 @@ from planforge.documents.phases import Phase, PhaseKind
 from planforge.documents.plan import content_hash
 from planforge.errors import PlanforgeError
 from planforge.kernel import events
-from planforge.workspace.listing import Listing
+from planforge.workspace.git.listing import Listing
 
 if TYPE_CHECKING:
     from pathlib import Path

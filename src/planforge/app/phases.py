@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import TEXT, Action, Advice, Hint, see
 from planforge.app import approvals, phase_file, phase_views, plans, runs, statuses
 from planforge.app.phase_views import PhaseView
 from planforge.documents import phases as documents
@@ -27,14 +28,12 @@ from planforge.rules import selection
 from planforge.rules.badges import Badge
 from planforge.rules.selection import MET, Candidate, Signed
 from planforge.workflows.phase import GATE, planned
-from planforge.workspace import landing, merging
+from planforge.workspace.landing import branches, merges
 
 if TYPE_CHECKING:
     from planforge.app.plans import PlanRow, StepRow
     from planforge.app.project import Project
     from planforge.kernel.events import KeptStep
-
-REGENERATE = "planforge plan phases {plan} --regenerate"
 
 
 class PhasesView(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +50,7 @@ class PhasesView(msgspec.Struct, frozen=True, kw_only=True):
     phases: tuple[PhaseView, ...]
     edited: tuple[str, ...] = ()
     """In what the file differs from the ledger."""
-    next: tuple[str, ...] = ()
+    next: tuple[Hint, ...] = ()
 
 
 def is_stale(project: Project, plan: PlanRow, content: str) -> bool:
@@ -62,10 +61,10 @@ def is_stale(project: Project, plan: PlanRow, content: str) -> bool:
 
 def stale(plan: str) -> PhasesStale:
     """What is said of phases that do not fit their plan any more, with the remedy."""
-    again = REGENERATE.format(plan=plan)
+    keep, remake = _remaking(plan)
     return PhasesStale(
         f"`{plan}` has changed since its phases were made: they may not be what it means now",
-        f"run `{again}` to begin anew, or `{again} --keep-done` to keep what says the same",
+        Advice("run {} to start over, or {} to keep the phases that are the same", remake, keep),
     )
 
 
@@ -88,7 +87,7 @@ def generate(
     plan = plans.row(project, name)
     text = plans.text(project, plan)
     plans.require_open(plan)
-    approvals.require_whole(project, plan, text, REGENERATE.format(plan=plan.plan))
+    approvals.require_whole(project, plan, text, _remaking(plan.plan)[1])
     before = phase_views.newest(project, plan.plan)
     if parallel is None and before is not None:
         said = declared_parallel(text)
@@ -210,58 +209,54 @@ def view(project: Project, name: str) -> PhasesView:
         badge=plans.badge_of(plans.steps(project, plan.plan)),
         phases=shown,
         edited=phase_file.edited(project, plan, stale=made.event.content != content),
-        next=tuple(_again(plan) if made.event.content != content else _next(project, plan, shown, content)),
+        next=tuple(
+            _remaking(plan.plan) if made.event.content != content else _next(project, plan, shown, content)
+        ),
     )
 
 
-def following(project: Project, plan: PlanRow) -> tuple[str, ...]:
-    """What to type about a plan next, whether or not it has a file."""
-    if not plan.path:
-        from planforge.app.overview import about_fix
-
-        return tuple(about_fix(project, plan))
-    return view(project, plan.plan).next if plan.object else (f"planforge forge {plan.plan}",)
-
-
-def _again(plan: PlanRow) -> list[str]:
-    again = REGENERATE.format(plan=plan.plan)
-    return [f"{again} --keep-done", again]
+def _remaking(plan: str) -> list[Action]:
+    """How phases that are stale are made again: those that are the same are kept, or none is."""
+    return [
+        Action("plan phases", plan, regenerate=True, keep_done=True),
+        Action("plan phases", plan, regenerate=True),
+    ]
 
 
-def _next(project: Project, plan: PlanRow, shown: Sequence[PhaseView], content: str) -> list[str]:
+def _next(project: Project, plan: PlanRow, shown: Sequence[PhaseView], content: str) -> list[Action]:
     if plan.status in ("CLOSED", "CANCELLED"):
         return []
     for run in runs.rows(project, unfinished=True):
         if run.subject == plan.plan:
-            return [] if run.status == "running" else [f"planforge resume {run.run}"]
+            return [] if run.status == "running" else [Action("resume", run.run)]
     if plan.status == "DONE" and all(phase.status in MET for phase in shown):
         return _landing(project, plan.plan)
     if approvals.holding(project, plan.plan, GATE, content) is None:
-        return [f"planforge plan approve {plan.plan}"]
+        return [Action("plan approve", plan.plan)]
     failed = [phase.id for phase in shown if phase.status == "failed"]
     if failed and plan.status == "IMPLEMENTING":
-        retry = f"planforge plan retry {plan.plan} {failed[0]}"
-        return [retry, f"planforge plan skip {plan.plan} {failed[0]} --reason TEXT"]
-    return [f"planforge plan run {plan.plan}"]
+        retry = Action("plan retry", plan.plan, failed[0])
+        return [retry, Action("plan skip", plan.plan, failed[0], reason=TEXT)]
+    return [Action("plan run", plan.plan)]
 
 
-def _landing(project: Project, plan: str) -> list[str]:
+def _landing(project: Project, plan: str) -> list[Action]:
     """What is left to do with a plan of which every phase is done."""
     if statuses.unlanded(project, plan):
-        return [f"planforge plan land {plan}"]
+        return [Action("plan land", plan)]
     from planforge.app.landing import is_ahead
 
     try:
-        return ["planforge land --update-checkout"] if is_ahead(project) else []
+        return [Action("land", update_checkout=True)] if is_ahead(project) else []
     except PlanforgeError:  # no branch is checked out
         return []
 
 
-def after_approval(project: Project, plan: PlanRow, content: str) -> list[str]:
+def after_approval(project: Project, plan: PlanRow, content: str) -> list[Action]:
     """What can be done with a plan once somebody has said yes to it."""
     if is_stale(project, plan, content):
-        return _again(plan)
-    return [f"planforge plan run {plan.plan}"]
+        return _remaking(plan.plan)
+    return [Action("plan run", plan.plan)]
 
 
 def require_left(project: Project, plan: PlanRow, content: str) -> None:
@@ -271,9 +266,9 @@ def require_left(project: Project, plan: PlanRow, content: str) -> None:
     if plan.status != "DONE" or made is None or made.content != content:
         return
     if all(row.status in MET for row in plans.steps(project, plan.plan)):
-        ways = _landing(project, plan.plan) or [f"planforge plan close {plan.plan}"]
+        ways = _landing(project, plan.plan) or [Action("plan close", plan.plan)]
         raise RefusedByGate(
-            f"`{plan.plan}` is DONE: every phase of it is done or was left out", f"run `{ways[0]}`"
+            f"`{plan.plan}` is DONE: every phase of it is done or was left out", Advice("run {}", ways[0])
         )
 
 
@@ -353,7 +348,7 @@ def _landed_before(project: Project, plan: PlanRow, made: events.PhasesGenerated
     return {
         step: applied[0].commit
         for step, applied in same.items()
-        if landing.keeps(project.git, plan.branch, [(each.parent, each.commit) for each in applied])
+        if branches.keeps(project.git, plan.branch, [(each.parent, each.commit) for each in applied])
     }
 
 
@@ -362,7 +357,7 @@ def _statuses(project: Project, plan: str, rows: Sequence[StepRow]) -> dict[str,
     branch = plans.row(project, plan).branch
     found: dict[str, str] = {}
     for row in rows:
-        gone = bool(row.landed) and not (branch and landing.holds(project.git, branch, row.landed))
+        gone = bool(row.landed) and not (branch and branches.holds(project.git, branch, row.landed))
         found[row.step] = "pending" if row.status == "done" and gone else row.status
     # Only what was looked at when all was done is worth something as an audit of all.
     for row in rows:
@@ -385,7 +380,7 @@ def _changed(project: Project, plan: PlanRow, step: str) -> tuple[str, ...]:
     tip = project.git.ref(f"refs/heads/{plan.branch}") if plan.branch else None
     if not base or tip is None or project.git.ref(f"{base}^{{commit}}") is None:
         return ()
-    return tuple(sorted(set(files).intersection(merging.changed(project.git, base, tip))))
+    return tuple(sorted(set(files).intersection(merges.changed(project.git, base, tip))))
 
 
 # What a person does
@@ -399,9 +394,7 @@ def skip(project: Project, name: str, phase: str | None = None, *, actor: str, r
             return (selection.skippable(known, plan).id,)
         found = selection.named(known, phase)
         if found.status in MET:
-            raise RefusedByGate(
-                f"`{found.id}` is {found.status} already", f"see `planforge plan phases {plan}`"
-            )
+            raise RefusedByGate(f"`{found.id}` is {found.status} already", see("plan phases", plan))
         return (found.id,)
 
     plan = plans.row(project, name).plan
@@ -452,7 +445,7 @@ def require(project: Project, plan: str) -> list[Candidate]:
     if made is None:
         if not row.path:
             raise plans.without_file(row)
-        raise RefusedByGate(f"`{plan}` has no phases yet", f"see `planforge plan phases {plan}`")
+        raise RefusedByGate(f"`{plan}` has no phases yet", see("plan phases", plan))
     if made.content != content_hash(plans.text(project, row)):
         raise stale(plan)
     rows = plans.steps(project, plan)
@@ -491,6 +484,6 @@ def failed(project: Project, plan: str, name: str | None) -> str:
     if found.status != "failed":
         raise RefusedByGate(
             f"`{found.id}` is {found.status}, it has not failed",
-            f"run it: `planforge plan run-phase {plan} {found.id}`",
+            Advice("run it: {}", Action("plan run-phase", plan, found.id)),
         )
     return found.id

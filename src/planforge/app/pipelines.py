@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import see
 from planforge.app import contexts, settings
 from planforge.app.role_library import library_at
 from planforge.errors import InvalidInput
@@ -18,7 +19,7 @@ from planforge.rules.pipelines import Pipeline
 from planforge.rules.pipelines.builtin import BUILTIN, named
 from planforge.rules.pipelines.checking import faults
 from planforge.rules.pipelines.proving import prove
-from planforge.workspace import beneath
+from planforge.workspace.files import beneath
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -49,7 +50,7 @@ def runnable(project: Project, name: str) -> Pipeline:
     checked = _checked(found, contexts.library(project).roles)
     if not checked.clean:
         raise InvalidInput(
-            f"pipeline `{name}` cannot be run: {checked.faults[0]}", f"see `planforge pipeline check {name}`"
+            f"pipeline `{name}` cannot be run: {checked.faults[0]}", see("pipeline check", name)
         )
     return found
 

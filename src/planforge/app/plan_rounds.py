@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.app import plans
 from planforge.errors import InvalidInput
 from planforge.kernel.events import AuditRecorded, PlanWritten, RecordedFinding
@@ -92,7 +93,7 @@ def diff(project: Project, name: str, before: str = "", after: str = "") -> Plan
     if len(names) < 2:
         raise InvalidInput(
             f"`{plan.plan}` was never audited, so there is nothing to compare",
-            f"have it audited: `planforge forge {plan.plan}`",
+            Advice("have it audited: {}", Action("forge", plan.plan)),
         )
     for given in filter(None, (before, after)):
         if given not in names:

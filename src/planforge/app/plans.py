@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import REQUEST, TEXT, Action, Advice, see
 from planforge.errors import InvalidDocument, NotFound, RefusedByGate
 from planforge.kernel.files import read_regular
 
@@ -20,7 +21,7 @@ FILE = r"^plan-0*(?P<number>[1-9][0-9]{0,7})-(?!phases(?:\.edited-[0-9a-f]+)?\.m
 """The name of a plan's file; the one that shows its phases is another."""
 PLANS = "docs/plans"
 """The directory of plan files, unless `forge.plans` names another one."""
-ADOPT = "planforge plan adopt --all"
+ADOPT = Action("plan adopt", all=True)
 OVER = ("CLOSED", "CANCELLED")
 """The statuses of a plan that has come to its end."""
 
@@ -123,16 +124,16 @@ def row(project: Project, name: str) -> PlanRow:
     if (found := of_task(project, name)) is not None:
         return found
     if OWN_TASK.fullmatch(name.strip()):
-        raise NotFound(f"no plan is for a task `{name}`", "see `planforge plan tasks`")
+        raise NotFound(f"no plan is for a task `{name}`", see("plan tasks"))
     plan = parse_name(name)
     for found in project.ledger.select(PlanRow, "plans WHERE plan = ?", plan):
         return found
     if any(f"/{plan}-" in path for path in unknown(project)):
         raise NotFound(
             f"`{plan}` has a file, and this ledger does not know it",
-            f"take it in with `planforge plan adopt {plan}`",
+            Advice("adopt it: {}", Action("plan adopt", plan)),
         )
-    raise NotFound(f"there is no `{plan}` here", "see `planforge plan list`")
+    raise NotFound(f"there is no `{plan}` here", see("plan list"))
 
 
 def unknown(project: Project) -> tuple[str, ...]:
@@ -204,7 +205,7 @@ def text(project: Project, plan: PlanRow) -> str:
     if not plan.path:
         raise without_file(plan)
     path = project.root / plan.path
-    hint = f"its last text is on record: `planforge plan show {plan.plan} --recorded`"
+    hint = on_record(plan.plan)
     try:
         return read_regular(path).decode()
     except FileNotFoundError:
@@ -217,6 +218,11 @@ def text(project: Project, plan: PlanRow) -> str:
         raise InvalidDocument(f"`{plan.path}` is not UTF-8", hint) from None
 
 
+def on_record(plan: str) -> Advice:
+    """Where the text of a plan is, whatever became of its file."""
+    return Advice("its text is on record: {}", Action("plan show", plan, recorded=True))
+
+
 def require_open(plan: PlanRow) -> None:
     """Refuse to do anything with a plan that has come to its end."""
     if plan.status in OVER:
@@ -225,12 +231,10 @@ def require_open(plan: PlanRow) -> None:
         )
 
 
-def back_or_new(plan: PlanRow) -> str:
+def back_or_new(plan: PlanRow) -> Advice:
     """What a person can do who wants more of a plan that has come to its end."""
-    return (
-        f"take that back with `planforge plan reopen {plan.plan} --reason TEXT`, "
-        'or make a new one: `planforge forge "what you want"`'
-    )
+    reopen = Action("plan reopen", plan.plan, reason=TEXT)
+    return Advice("reopen it: {}, or make a new one: {}", reopen, Action("forge", REQUEST))
 
 
 def view(project: Project, name: str) -> PlanView:
@@ -264,13 +268,11 @@ def recorded_text(project: Project, name: str) -> str:
 
 def without_file(plan: PlanRow) -> NotFound:
     """Why there is nothing to read of a plan that has no file, such as a fix."""
-    return NotFound(
-        f"`{plan.plan}` has no plan file", f"what became of it: `planforge plan evidence {plan.plan}`"
-    )
+    return NotFound(f"`{plan.plan}` has no plan file", see("plan evidence", plan.plan))
 
 
 def _never_written(plan: PlanRow) -> NotFound:
-    hint = back_or_new(plan) if plan.status in OVER else f"run `planforge forge {plan.plan}`"
+    hint = back_or_new(plan) if plan.status in OVER else Advice("run {}", Action("forge", plan.plan))
     return NotFound(f"`{plan.plan}` has no text: no draft of it was finished", hint)
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planforge.actions import Action, Advice
 from planforge.errors import LedgerUnreadable, NotInitialised
 from planforge.kernel.ledger import Ledger
 
@@ -54,7 +55,7 @@ class Project:
 
         top = Git.find(start).top
         raise NotInitialised(
-            f"`{top}` has no `{STATE}`", "run `planforge init`, or see it work: `planforge demo`"
+            f"`{top}` has no `{STATE}`", Advice("run {}, or see it work: {}", Action("init"), Action("demo"))
         )
 
     @classmethod

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import TEXT, Action, Advice, see
 from planforge.app import lesson_file, lessons, plans, tasks
 from planforge.app.lessons import LONGEST, SENTENCE, SENTENCES, LessonChange, New
 from planforge.documents import lessons as document
@@ -80,7 +81,10 @@ def accept(
     if proposal.decision is Decision.NONE and not (update or distinct):
         raise InvalidInput(
             f"candidate {number} is lesson `{proposal.lesson}` already, which comes from `{found.plan}`",
-            f"`planforge lesson promote {found.plan} --none --reason TEXT` if there is nothing else",
+            Advice(
+                "if there is nothing else, run {}",
+                Action("lesson promote", found.plan, none=True, reason=TEXT),
+            ),
         )
     source = f"{found.plan}/{candidate.step}" if candidate.step else found.plan
     wanted = msgspec.structs.replace(new, source=source)
@@ -108,7 +112,7 @@ def _numbered(found: Promotion, number: int) -> Proposal:
             return proposal
     raise NotFound(
         f"`{found.plan}` has no candidate {number}; it has {len(found.proposals)}",
-        f"see `planforge lesson promote {found.plan}`",
+        see("lesson promote", found.plan),
     )
 
 

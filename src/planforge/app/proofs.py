@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.errors import GitFailed, InvalidInput, LedgerUnreadable, NotFound
 from planforge.kernel import events
 from planforge.kernel.events import Event, Recorded
@@ -115,7 +116,7 @@ def made(project: Project, run: str, *, files: bool = True) -> bytes:
         summary=summary_of(recorded),
     )
     for fault in chain_faults(unpack(data)[0]):
-        raise LedgerUnreadable(f"event {fault.seq}: {fault.problem}", "run `planforge verify`")
+        raise LedgerUnreadable(f"event {fault.seq}: {fault.problem}", Advice("run {}", Action("verify")))
     return data
 
 
@@ -191,7 +192,9 @@ def _line(belongs: bool, previous: Position, values: tuple[Any, ...]) -> Line:
     try:
         return Row(**dict(zip(names, values, strict=False)), body=values[7].decode(), hash=digest.hex())
     except UnicodeDecodeError as error:
-        raise LedgerUnreadable(f"event {values[0]} is not text", "run `planforge verify`") from error
+        raise LedgerUnreadable(
+            f"event {values[0]} is not text", Advice("run {}", Action("verify"))
+        ) from error
 
 
 def references(objects: Bodies, recorded: Iterable[Recorded]) -> list[str]:
@@ -285,22 +288,22 @@ def commits_of(recorded: Sequence[Recorded]) -> list[str]:
 
 def files_of(git: Git, recorded: Sequence[Recorded]) -> tuple[Files, dict[str, bytes]]:
     """The commits of a run with their trees and files; if those are too many, with what changed."""
-    from planforge.workspace import packing
+    from planforge.workspace.git import bare_objects
 
     try:
-        commits = packing.take(git, commits_of(recorded))
-        parents = [packing.commit(commits[name]).parents for name in proposed_of(recorded)]
-        commits |= packing.take(git, [name for each in parents for name in each if name not in commits])
+        commits = bare_objects.take(git, commits_of(recorded))
+        parents = [bare_objects.commit(commits[name]).parents for name in proposed_of(recorded)]
+        commits |= bare_objects.take(git, [name for each in parents for name in each if name not in commits])
         wanted: dict[str, None] = {}
         sizes: dict[str, int] = {}
         for whole in commits.values():
-            trees, files = packing.trees_and_files(git, packing.commit(whole).tree)
+            trees, files = bare_objects.trees_and_files(git, bare_objects.commit(whole).tree)
             wanted |= dict.fromkeys(sorted(trees))
             sizes |= files
-        found = commits | packing.take(git, wanted)
+        found = commits | bare_objects.take(git, wanted)
         if sum(sizes.values()) <= FILES_LIMIT:
-            return "whole", found | packing.take(git, sorted(sizes))
-        return "changed", found | packing.take(git, sorted(_changed(found, commits)))
+            return "whole", found | bare_objects.take(git, sorted(sizes))
+        return "changed", found | bare_objects.take(git, sorted(_changed(found, commits)))
     except GitFailed as error:
         raise NotFound(
             error.message, "use `--no-files` for a proof without the repository's files"
@@ -309,15 +312,15 @@ def files_of(git: Git, recorded: Sequence[Recorded]) -> tuple[Files, dict[str, b
 
 def _changed(objects: Mapping[str, bytes], commits: Mapping[str, bytes]) -> set[str]:
     """The files that any of the commits changed against a parent that is there."""
-    from planforge.workspace import packing
+    from planforge.workspace.git import bare_objects
 
     found = set()
     for whole in commits.values():
-        own = packing.commit(whole)
+        own = bare_objects.commit(whole)
         for parent in own.parents:
             if parent in commits:
-                old = packing.files(objects, packing.commit(commits[parent]).tree)
-                new = packing.files(objects, own.tree)
-                paths = [path for path in packing.changed(old, new) if path in new]
-                found |= {new[path].object for path in paths if new[path].mode != packing.SUBMODULE}
+                old = bare_objects.files(objects, bare_objects.commit(commits[parent]).tree)
+                new = bare_objects.files(objects, own.tree)
+                paths = [path for path in bare_objects.changed(old, new) if path in new]
+                found |= {new[path].object for path in paths if new[path].mode != bare_objects.SUBMODULE}
     return found

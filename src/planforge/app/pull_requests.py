@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import see
 from planforge.app import deciders, github, landing, plan_evidence, plans, queue
 from planforge.documents import evidence_page
 from planforge.errors import NotFound, PlanforgeError, RefusedByGate
 from planforge.kernel.events import PullRequestOpened
 from planforge.kernel.graph.steps import happened
 from planforge.kernel.ledger import Write
-from planforge.workspace import pushing
+from planforge.workspace.landing import remotes
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
     from planforge.kernel.effects import QueuedPlan
-    from planforge.workspace.pushing import Remote
+    from planforge.workspace.landing.remotes import Remote
 
 HEARD = 1024 * 1024
 TITLE = 200
@@ -63,7 +64,7 @@ def preview(project: Project, name: str, *, onto: str | None = None, remote: str
     plan = plans.row(project, name).plan
     base = landing.branch_named(project, onto)
     item = _fit(project, plan, base, project.git.commit_of(f"refs/heads/{base}"))
-    return _drawn(project, item, base, pushing.remote(project.git, remote))
+    return _drawn(project, item, base, remotes.remote(project.git, remote))
 
 
 def open_(
@@ -79,7 +80,7 @@ def open_(
             if not differs:
                 _record(project, known, actor)
             return known
-    _pushed(project, drawn, pushing.remote(project.git, remote))
+    _pushed(project, drawn, remotes.remote(project.git, remote))
     opened = msgspec.structs.replace(drawn, url=_opened(project, drawn), opened=True)
     _record(project, opened, actor)
     return opened
@@ -91,9 +92,7 @@ def _fit(project: Project, plan: str, base: str, tip: str) -> QueuedPlan:
     if plan in found.landed:
         raise RefusedByGate(f"`{base}` has `{plan}` already")
     for held in found.held:
-        raise RefusedByGate(
-            f"`{plan}` is not proposed: {held.reason}", f"see `planforge plan evidence {plan}`"
-        )
+        raise RefusedByGate(f"`{plan}` is not proposed: {held.reason}", see("plan evidence", plan))
     item = found.ready[0]
     if item.after:
         names = ", ".join(f"`{other}`" for other in item.after)
@@ -129,7 +128,7 @@ def _listed(project: Project, branch: str) -> list[_Found]:
 def _pushed(project: Project, drawn: PullRequest, remote: Remote) -> None:
     """Have the branch there, exactly as it is here."""
     git = project.git
-    there = pushing.tips(git, remote, drawn.branch, drawn.base)
+    there = remotes.tips(git, remote, drawn.branch, drawn.base)
     if drawn.base not in there:
         raise NotFound(
             f"`{remote.name}` has no branch `{drawn.base}`",
@@ -147,9 +146,9 @@ def _pushed(project: Project, drawn: PullRequest, remote: Remote) -> None:
     # What the other side does not have of the base would go along as if it were the plan's.
     _fit(project, drawn.plan, drawn.base, known)
     at = there.get(drawn.branch)
-    pushing.require_forward(git, remote, drawn.branch, drawn.commit, at)
+    remotes.require_forward(git, remote, drawn.branch, drawn.commit, at)
     if at != drawn.commit:
-        pushing.push(git, remote, drawn.commit, drawn.branch)
+        remotes.push(git, remote, drawn.commit, drawn.branch)
 
 
 def _opened(project: Project, drawn: PullRequest) -> str:
@@ -166,9 +165,7 @@ def _opened(project: Project, drawn: PullRequest) -> str:
 
 def _address(said: str) -> str:
     if not said.startswith("https://") or not said.isprintable() or len(said) > 500:
-        raise PlanforgeError(
-            "`gh` did not say where the pull request is", "look with `gh pr list`; asked again, it is found"
-        )
+        raise PlanforgeError("`gh` did not say where the pull request is", "see `gh pr list`, then try again")
     return said
 
 

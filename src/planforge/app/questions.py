@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import Action, Advice, see
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, StaleView
 
 if TYPE_CHECKING:
@@ -95,8 +96,8 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
     schema_version: int = 1
     question: QuestionRow
-    next: str
-    """The command that has the run go on."""
+    next: Action
+    """Resumes the run."""
 
 
 # For runs
@@ -116,7 +117,9 @@ def reply(project: Project, effect: AskHuman, call: Call, subject: str) -> Reply
         return Reply(answer=found.answer, actor=found.actor, reason=found.reason)
     raise NeedsPerson(
         f"`{found.name}` waits for an answer: {effect.question}",
-        f"see `planforge question show {found.name}`, answer it, then run `planforge resume {call.run}`",
+        Advice(
+            "see {}, answer it, then run {}", Action("question show", found.name), Action("resume", call.run)
+        ),
     )
 
 
@@ -199,7 +202,7 @@ def find(project: Project, name: str) -> Question:
     if number:
         for found in project.ledger.select(Question, f"{TABLE} WHERE number = ?", int(number[1])):
             return found
-    raise NotFound(f"there is no question `{name}`", "see which ones wait: `planforge question list`")
+    raise NotFound(f"there is no question `{name}`", see("question list"))
 
 
 def row(question: Question) -> QuestionRow:
@@ -236,7 +239,7 @@ def answer(
     deciders.require_other_author(project, question.subject, actor)
     chosen = _chosen(question, option)
     _record(project, question, chosen, actor, reason.strip(), seen)
-    return Answered(question=show(project, name), next=f"planforge resume {question.run}")
+    return Answered(question=show(project, name), next=Action("resume", question.run))
 
 
 def _chosen(question: Question, option: str) -> str:
@@ -301,7 +304,7 @@ def _too_late(project: Project, question: Question) -> StaleView:
     else:
         why = WORDS[question.status]
     current = _current(project, question)
-    hint = f"look at `{current.next}`" if current.what != question.name else "see `planforge question list`"
+    hint = Advice("see {}", current.next if current.what != question.name else Action("question list"))
     return StaleView(f"`{question.name}` is not open to an answer: {why}", hint, current=current)
 
 
@@ -320,5 +323,5 @@ def _current(project: Project, question: Question) -> Current:
         answer=now.answer,
         reason=now.reason,
         at=now.answered_at or now.asked_at,
-        next=f"planforge question show {now.name}",
+        next=Action("question show", now.name),
     )

@@ -1,10 +1,12 @@
 """
-Which finished plans may land on a branch, and in which order.
+Which finished plans and tasks may land on a branch, and in which order.
 
 A plan may land if its branch is exactly what Planforge left there: every commit on
-it was made by a run that a person had approved, and its tree has passed. What else
-is on the branch is named, and nothing of it lands. A plan that is built on another
-one comes after it; otherwise the one that was done first comes first.
+it was made by a run that a person had approved, and its tree has passed. A task may
+land if its branch is where its pipeline left it; the pipeline has held its gates, and
+of its commits the last one has passed. What else is on the branch is named, and
+nothing of it lands. A plan that is built on another one comes after it; otherwise
+the one that was done first comes first.
 """
 
 from __future__ import annotations
@@ -16,22 +18,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from planforge.app import plans
+from planforge.app import plans, tasks
+from planforge.errors import CannotPerform
 from planforge.kernel import events
 from planforge.kernel.effects import HeldPlan, Queue, QueuedPlan, QueuedStep
 from planforge.kernel.events import Event
 from planforge.kernel.filters import Filter, read
-from planforge.kernel.graph.steps import happened
+from planforge.kernel.graph.steps import Happened, happened
 from planforge.workspace.archive import ARCHIVE
 from planforge.workspace.git import Git
-from planforge.workspace.merging import Work, beyond, changed, facts, is_ancestor
+from planforge.workspace.landing.merges import Work, beyond, changed, facts, is_ancestor
 
 if TYPE_CHECKING:
     from planforge.app.plans import PlanRow
     from planforge.app.project import Project
+    from planforge.app.tasks import TaskRow
 
-MADE = ("PatchApplied", "PlanLanded", "LandingCaughtUp")
+MADE = ("PatchProposed", "PatchApplied", "PlanLanded", "LandingCaughtUp")
 """The facts that say which commits on branches are of Planforge's making."""
+
+GIVEN_UP = ("CLOSED", "CANCELLED", "abandoned")
+"""The statuses of what does not land any more."""
 
 
 class Applied(NamedTuple):
@@ -39,6 +46,15 @@ class Applied(NamedTuple):
 
     event: events.PatchApplied
     run: str
+
+
+class Ended(NamedTuple):
+    """How the work on a plan or a task ended, and where it left its branch."""
+
+    succeeded: bool
+    reason: str
+    branch: str
+    commit: str
 
 
 class Known(NamedTuple):
@@ -49,19 +65,23 @@ class Known(NamedTuple):
 
 
 class Story:
-    """What the ledger says of one plan, as far as landing goes."""
+    """What the ledger says of one plan or task, as far as landing goes."""
 
-    def __init__(self, row: PlanRow) -> None:
-        self.plan = row.plan
-        self.title = row.title
+    def __init__(self, name: str, title: str, status: str = "") -> None:
+        self.plan = name
+        self.title = title
+        self.status = status
+        """The status of a task; empty for a plan."""
         self.started: events.PlanStarted | None = None
-        self.ended: events.PlanEnded | None = None
+        self.ended: Ended | None = None
         self.paused = ""
         """Why the last run ended before the plan did, if it did."""
         self.age = 0
         self.base = ""
         """Where the plan's branch began."""
         self.applied: dict[str, Applied] = {}
+        self.proposed: set[str] = set()
+        """The commits of a task that led to the one that was committed."""
         self.approved: set[tuple[str, str]] = set()
         self.passed: set[str] = set()
         self.rescoped = False
@@ -71,6 +91,8 @@ class Story:
         """What a person has done with it, if it is not to land any more."""
         self.refused_by = ""
         """The branch that it could not land on."""
+        self.refused_at = ""
+        """When that was."""
 
     @property
     def under_way(self) -> bool:
@@ -78,95 +100,126 @@ class Story:
         return self.started is not None and self.ended is None and not self.paused
 
     @singledispatchmethod
-    def take(self, event: Event, seq: int, run: str) -> None:
+    def take(self, event: Event, item: Happened) -> None:
         """Most events change nothing here."""
 
     @take.register
-    def _(self, event: events.PlanStarted, seq: int, run: str) -> None:
-        del seq, run
+    def _(self, event: events.PlanStarted, item: Happened) -> None:
+        del item
         self.started, self.ended, self.reopened, self.rescoped = event, None, "", False
         self.paused = self.moved = ""
         self.base = self.base or event.base
 
     @take.register
-    def _(self, event: events.PlanPaused, seq: int, run: str) -> None:
-        del seq, run
+    def _(self, event: events.PlanPaused, item: Happened) -> None:
+        del item
         self.paused = event.reason
 
     @take.register
-    def _(self, event: events.PlanEnded, seq: int, run: str) -> None:
-        del run
-        self.ended, self.age = event, seq
+    def _(self, event: events.PlanEnded, item: Happened) -> None:
+        self.ended = Ended(event.succeeded, event.reason, event.branch, event.commit)
+        self.age = item.seq
 
     @take.register
-    def _(self, event: events.PlanMoved, seq: int, run: str) -> None:
-        del seq, run
+    def _(self, event: events.PlanMoved, item: Happened) -> None:
+        del item
         said = f"it is {event.status} ({event.actor}: {event.reason})"
         self.moved = "" if event.status == "DONE" else said
 
     @take.register
-    def _(self, event: events.PlanRescoped, seq: int, run: str) -> None:
-        del event, seq, run
+    def _(self, event: events.PlanRescoped, item: Happened) -> None:
+        del event, item
         self.rescoped = True
 
     @take.register
-    def _(self, event: events.PatchApplied, seq: int, run: str) -> None:
-        del seq
-        self.applied[event.commit] = Applied(event, run)
+    def _(self, event: events.PatchApplied, item: Happened) -> None:
+        self.applied[event.commit] = Applied(event, item.stream)
+        self.age = item.seq
 
     @take.register
-    def _(self, event: events.ApprovalUsed, seq: int, run: str) -> None:
-        del seq, run
+    def _(self, event: events.PatchProposed, item: Happened) -> None:
+        del item
+        self.proposed.add(event.commit)
+
+    @take.register
+    def _(self, event: events.ApprovalUsed, item: Happened) -> None:
+        del item
         self.approved.add((event.content, event.run))
 
     @take.register
-    def _(self, event: events.VerifyOk, seq: int, run: str) -> None:
-        del seq, run
+    def _(self, event: events.VerifyOk, item: Happened) -> None:
+        del item
         self.passed.add(event.evidence.tree)
 
     @take.register
-    def _(self, event: events.LandingConflicted, seq: int, run: str) -> None:
-        del seq, run
-        self.refused_by = event.branch
+    def _(self, event: events.LandingConflicted, item: Happened) -> None:
+        self.refused_by, self.refused_at = event.branch, item.at
 
     @take.register
-    def _(self, event: events.LandingBroken, seq: int, run: str) -> None:
-        del seq, run
-        self.refused_by = event.branch
+    def _(self, event: events.LandingBroken, item: Happened) -> None:
+        self.refused_by, self.refused_at = event.branch, item.at
 
     @take.register
-    def _(self, event: events.StepReopened, seq: int, run: str) -> None:
-        del seq, run
+    def _(self, event: events.StepReopened, item: Happened) -> None:
+        del item
         self.reopened = event.reason
 
     @take.register
-    def _(self, event: events.PlanLanded, seq: int, run: str) -> None:
-        del event, seq, run
+    def _(self, event: events.PlanLanded, item: Happened) -> None:
+        del event, item
         self.reopened = ""
 
 
 def story(project: Project, row: PlanRow) -> Story:
     """What the ledger says of a plan."""
-    found = Story(row)
-    for item in happened(project.ledger, row.plan):
-        found.take(item.event, item.seq, item.stream)
+    return _told(project, Story(row.plan, row.title))
+
+
+def story_of_task(project: Project, row: TaskRow) -> Story:
+    """What the ledger says of a task of a pipeline."""
+    found = _told(project, Story(row.task, row.title, row.status))
+    applied = found.applied.get(row.landed)
+    if applied:
+        found.base = applied.event.parent
+        found.approved.add((applied.event.content, applied.run))  # the gates of its pipeline were held
+    if row.status not in ("committed", "landed"):
+        found.moved = f"it is {row.status}"
+    found.ended = Ended(bool(applied), row.reason, row.branch, row.landed)
+    return found
+
+
+def _told(project: Project, found: Story) -> Story:
+    for item in happened(project.ledger, found.plan):
+        found.take(item.event, item)
     return found
 
 
 def made(project: Project) -> set[str]:
-    """All commits on branches that are of Planforge's making."""
-    recorded = (item.event for item in read(project.ledger, Filter(kinds=MADE)))
-    return {
-        event.commit
-        for event in recorded
-        if isinstance(event, events.PatchApplied | events.PlanLanded | events.LandingCaughtUp)
-    }
+    """All commits on branches that are of Planforge's making; those that led to a task's are beneath it."""
+    found = set()
+    for item in read(project.ledger, Filter(kinds=MADE)):
+        match item.event:
+            case events.PatchProposed(plan=plan) if not tasks.is_named(plan):
+                continue  # what lands of a plan was applied
+            case events.PatchProposed() | events.PatchApplied() | events.PlanLanded() as event:
+                found.add(event.commit)
+            case events.LandingCaughtUp() as event:
+                found.add(event.commit)
+    return found
+
+
+def require_wanted(project: Project, name: str) -> None:
+    """Refuse to land what a person has closed, cancelled or abandoned, perhaps while it was being tested."""
+    row = tasks.row(project, name) if tasks.is_named(name) else plans.row(project, name)
+    if row.status in GIVEN_UP:
+        raise CannotPerform(f"it is {row.status}")
 
 
 def queue(project: Project, branch: str, tip: str, names: Collection[str] = ()) -> Queue:
     """What may land on `tip`, the next plan first; of `names` alone, if there are any."""
     git = project.git
     stories = {row.plan: story(project, row) for row in plans.rows(project)}
+    stories |= {row.task: story_of_task(project, row) for row in tasks.rows(project) if row.branch}
     owners = {commit: found.plan for found in stories.values() for commit in found.applied}
     known = Known(owners, made(project))
     ready: list[QueuedPlan] = []
@@ -198,7 +251,7 @@ def has(git: Git, tip: str, commit: str) -> bool:
 def _unfit(found: Story, *, asked: bool) -> str | None:
     if found.moved:
         return found.moved
-    if found.started is None:
+    if found.started is None and not found.status:
         return "it has not been carried out"
     if found.paused:
         return f"it is not done ({found.paused})"
@@ -228,6 +281,7 @@ def _checked(git: Git, found: Story, branch: str, tip: str, known: Known) -> Que
         commit=commit,
         after=tuple(sorted(others)),
         steps=_steps(git, [found.applied[name] for name in reversed(commits) if name in found.applied]),
+        status=found.status,
     )
 
 
@@ -254,7 +308,7 @@ def _fault(git: Git, found: Story, branch: str, commit: str, known: Known) -> st
         if git.tree_of(commit) not in found.passed:
             return f"{_named(git, commit)} has no evidence that passed"
         return None
-    if commit in known.owners or commit in known.made:
+    if commit in known.owners or commit in known.made or (found.status and commit in found.proposed):
         return None
     if is_ancestor(git, commit, found.base):
         return f"it is built on {_named(git, commit)}, which `{branch}` does not have"
@@ -289,8 +343,12 @@ def _in_order(ready: Iterable[QueuedPlan], ages: Mapping[str, int]) -> tuple[Que
 
 
 def work(project: Project, tip: str) -> list[Work]:
-    """What is on its way to a branch at `tip`: branches of plans, and steps of plans that are under way."""
-    found = []
+    """What is on its way to a branch at `tip`: branches of plans and tasks, and steps that are under way."""
+    found = [
+        Work(row.task, row.landed)
+        for row in tasks.rows(project)
+        if row.status == "committed" and not has(project.git, tip, row.landed)
+    ]
     for row in plans.rows(project):
         if not row.branch:
             continue

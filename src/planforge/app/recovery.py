@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import Action, Advice, Blank, see
 from planforge.app import runs
 from planforge.errors import GitFailed, InvalidInput, NotFound, PlanforgeError
-from planforge.workspace.keeping import contents, directories, kept, quarantine
-from planforge.workspace.keeping.kept import ATTEMPT, Work
+from planforge.workspace.archive import catalogue, quarantine
+from planforge.workspace.archive.catalogue import ATTEMPT, Work
+from planforge.workspace.keeping import contents, directories
 from planforge.workspace.worktrees import FRESH, Worktrees
 
 if TYPE_CHECKING:
@@ -160,7 +162,7 @@ def archived(
 
     work = [
         item
-        for item in kept.everything(project.git, run)
+        for item in catalogue.everything(project.git, run)
         if matches(item.run, item.files, item.name, item.subject, item.why)
     ]
     outside = [
@@ -202,7 +204,7 @@ def find(project: Project, name: str) -> Work | Quarantined:
     if len(name) >= SHORTEST:
         near += [item for item in found.work if item.commit.startswith(name)]
     if not near:
-        raise NotFound(f"nothing is archived as `{name}`", "see what is: `planforge recover`")
+        raise NotFound(f"nothing is archived as `{name}`", see("recover"))
     if len({item.name for item in near}) > 1:
         names = ", ".join(f"`{item.name}`" for item in near)
         raise InvalidInput(f"`{name}` may be any of {names}", "say the whole name")
@@ -270,7 +272,10 @@ def require_branch(project: Project, name: str, branch: str) -> Work:
     """The work that a branch can be made of; refused if a branch of that name is there, or cannot be."""
     item = find(project, name)
     if isinstance(item, Quarantined):
-        raise InvalidInput(f"`{item.name}` is kept outside git", f"use `planforge recover {item.name} --to`")
+        raise InvalidInput(
+            f"`{item.name}` is kept outside git",
+            Advice("use {}", Action("recover", item.name, to=Blank("DIRECTORY"))),
+        )
     checked = project.git.run("check-ref-format", "--branch", branch, accept=(0, 1, 128))
     if checked.returncode or branch.startswith("-"):
         raise InvalidInput(f"`{branch}` cannot be the name of a branch")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planforge.app.runs import judge
 from planforge.errors import InvalidInput, PlanforgeError, did_you_mean
 from planforge.kernel import replay as replays
 from planforge.kernel.events import RunEnded, RunStarted
@@ -20,7 +19,7 @@ from planforge.kernel.replay import Replay
 from planforge.kernel.replay import backtest as backtests
 from planforge.kernel.replay.backtest import Backtest
 from planforge.kernel.replay.tape import Asked, Recording, Tape
-from planforge.workflows.flows import FLOWS, Entry, Result
+from planforge.workflows.flows import FLOWS, Declaration
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -52,8 +51,8 @@ def replay(project: Project, run: str) -> Replay:
 def replayed(recording: Recording, run: str) -> Replay:
     """Decide a recorded run again and compare."""
     tape = Tape(recording, run)
-    entry, request = _asked(tape)
-    return replays.replay(tape, entry.flow(request), _ending(run))
+    declared, request = _asked(tape)
+    return replays.replay(tape, declared.flow(request), _ending(declared, run))
 
 
 def backtest(project: Project, run: str, settings: Sequence[str]) -> BacktestReport:
@@ -66,39 +65,41 @@ def backtested(
 ) -> BacktestReport:
     """Decide a recorded run again with other settings; `watch` gets to see everything that is asked for."""
     tape = Tape(recording, run)
-    entry, request = _asked(tape)
-    changed = tuple(_changed(tape.started.flow, request, setting) for setting in settings)
+    declared, request = _asked(tape)
+    changed = tuple(_changed(declared, request, setting) for setting in settings)
     values: Mapping[str, Any] = {SETTINGS[change.setting][0]: change.value for change in changed}
-    flow = entry.flow(msgspec.structs.replace(request, **values))
-    return BacktestReport(changed=changed, backtest=backtests.backtest(tape, flow, _ending(run), watch))
+    flow = declared.flow(msgspec.structs.replace(request, **values))
+    return BacktestReport(
+        changed=changed, backtest=backtests.backtest(tape, flow, _ending(declared, run), watch)
+    )
 
 
-def _ending(run: str) -> Callable[[Result], RunEnded]:
-    def ending(result: Result) -> RunEnded:
-        ended = judge(run, result)
-        return RunEnded(run=run, succeeded=ended.succeeded, reason=ended.reason, exit_code=ended.exit_code)
+def _ending(declared: Declaration, run: str) -> Callable[[Any], RunEnded]:
+    def ending(result: Any) -> RunEnded:
+        found = declared.outcome(result)
+        return RunEnded(run=run, succeeded=found.succeeded, reason=found.reason, exit_code=found.exit_code)
 
     return ending
 
 
-def _asked(tape: Tape) -> tuple[Entry, msgspec.Struct]:
+def _asked(tape: Tape) -> tuple[Declaration, msgspec.Struct]:
     """The flow of a run and its request, if this Planforge has that flow still."""
     started = tape.started
-    entry = FLOWS.get(started.flow)
-    if entry is None:
+    declared = FLOWS.get(started.flow)
+    if declared is None:
         raise PlanforgeError(f"`{tape.run}` is a `{started.flow}`, which this Planforge does not know")
-    if entry.version != started.flow_version:
+    if declared.version != started.flow_version:
         raise PlanforgeError(
             f"`{tape.run}` was recorded by version {started.flow_version} of `{started.flow}`, "
-            f"this Planforge has version {entry.version}",
+            f"this Planforge has version {declared.version}",
             "use the Planforge version that recorded it",
         )
-    return entry, _request(tape, started, entry)
+    return declared, _request(tape, started, declared)
 
 
-def _request(tape: Tape, started: RunStarted, entry: Entry) -> msgspec.Struct:
+def _request(tape: Tape, started: RunStarted, declared: Declaration) -> msgspec.Struct:
     try:
-        return msgspec.json.decode(tape.body(started.request), type=entry.request)
+        return msgspec.json.decode(tape.body(started.request), type=declared.request)
     except msgspec.MsgspecError as error:
         raise PlanforgeError(
             f"the request of `{tape.run}` does not fit `{started.flow}` as it is now: {error}",
@@ -106,7 +107,7 @@ def _request(tape: Tape, started: RunStarted, entry: Entry) -> msgspec.Struct:
         ) from error
 
 
-def _changed(flow: str, request: msgspec.Struct, setting: str) -> Changed:
+def _changed(declared: Declaration, request: msgspec.Struct, setting: str) -> Changed:
     name, _, text = setting.partition("=")
     if name not in SETTINGS:
         raise InvalidInput(
@@ -117,7 +118,7 @@ def _changed(flow: str, request: msgspec.Struct, setting: str) -> Changed:
     if field not in request.__struct_fields__:
         fitting = [name for name, (field, _) in SETTINGS.items() if field in request.__struct_fields__]
         has = f"; it has {_names(fitting)}" if fitting else ""
-        raise InvalidInput(f"`{name}` is no setting of a `{flow}`{has}")
+        raise InvalidInput(f"`{name}` is no setting of a `{declared.name}`{has}")
     return Changed(setting=name, recorded=getattr(request, field), value=read(name, text))
 
 

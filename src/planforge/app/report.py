@@ -13,14 +13,23 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import Action
+from planforge.app import overview, phases, runs
+from planforge.errors import PlanforgeError
 from planforge.kernel import events
 from planforge.kernel.events import Event, RecordedFinding
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.scores import StepScore
 from planforge.kernel.wording import CANCELLED
+from planforge.workflows.flows import FLOWS
 
 if TYPE_CHECKING:
+    from planforge.actions import Hint
+    from planforge.app.plans import PlanRow
     from planforge.app.project import Project
+
+STAGE = "stage"
+"""The kind of a step that is a stage of a pipeline."""
 
 
 class Round(msgspec.Struct, kw_only=True):
@@ -105,9 +114,32 @@ class Document(msgspec.Struct, kw_only=True):
 
 def of_run(project: Project, run: str) -> Document:
     """The report of one run."""
-    from planforge.app.runs import events as events_of
+    return tell(run, runs.events(project, run))
 
-    return tell(run, events_of(project, run))
+
+def following(project: Project, document: Document) -> tuple[Hint, ...]:
+    """What a person can do after a run: as its flow declares, or as the phases of its plan say."""
+    declared = FLOWS[document.flow].following
+    if declared is not None:
+        return declared(document)
+    if not document.branch:
+        return ()
+    return phases.view(project, document.plan).next or (Action("plan show", document.plan),)
+
+
+def about(project: Project, plan: PlanRow) -> tuple[Hint, ...]:
+    """What a person can do about a plan, or a fix, as it is."""
+    if not plan.path:
+        return tuple(overview.about_fix(project, plan))
+    if plan.status in ("DRAFT", "REVIEW"):
+        forge = Action("forge", plan.plan)
+        return (Action("plan approve", plan.plan), forge) if plan.object else (forge,)
+    if plan.status not in ("APPROVED", "IMPLEMENTING", "DONE"):
+        return ()
+    try:
+        return phases.view(project, plan.plan).next
+    except PlanforgeError:  # its file is gone, or cannot be cut into phases
+        return (Action("plan show", plan.plan),)
 
 
 def tell(run: str, history: Iterable[Event]) -> Document:
@@ -129,7 +161,8 @@ class _Teller:
         self._steps: dict[str, Step] = {}
 
     def _attempt(self, step: str, attempt: int) -> Attempt:
-        return next(item for item in self._steps[step].attempts if item.attempt == attempt)
+        """The newest one of that number: the attempts of a stage are counted anew in each round."""
+        return next(item for item in reversed(self._steps[step].attempts) if item.attempt == attempt)
 
     @singledispatchmethod
     def take(self, event: Event) -> None:
@@ -215,7 +248,11 @@ class _Teller:
     def _(self, event: events.StepStarted) -> None:
         step = self._steps[event.step]
         step.status = "in-progress"
-        if step.kind == "implement" or event.attempt > 1:  # the first look of an audit changes nothing
+        if step.kind == STAGE and not step.attempts[-1].base:
+            step.attempts.pop()  # the round of the stage, which this attempt is
+        if (
+            step.kind in ("implement", STAGE) or event.attempt > 1
+        ):  # the first look of an audit changes nothing
             step.attempts.append(Attempt(attempt=event.attempt, base=event.base))
 
     @take.register
@@ -255,7 +292,7 @@ class _Teller:
     @take.register
     def _(self, event: events.StageStarted) -> None:
         if event.stage not in self._steps:
-            step = Step(step=event.stage, title=event.role, kind="stage", files=(), depends_on=())
+            step = Step(step=event.stage, title=event.role, kind=STAGE, files=(), depends_on=())
             self._steps[event.stage] = step
             self.document.steps.append(step)
         self._steps[event.stage].status = "in-progress"

@@ -19,9 +19,8 @@ from planforge.kernel.events import Recorded
 from planforge.kernel.evidence import CHECK, Evidence, Part
 from planforge.kernel.objects import Objects
 from planforge.kernel.replay.proof import Proof
-from planforge.workspace import checks, packing
-from planforge.workspace.checks import Check, Report
-from planforge.workspace.git import Git
+from planforge.workspace.checks import Check, Report, execution
+from planforge.workspace.git import Git, bare_objects
 from planforge.workspace.worktrees import Worktrees
 
 
@@ -44,7 +43,7 @@ async def rerun(proof: Proof, repository: Path | None = None) -> list[Rerun]:
     with tempfile.TemporaryDirectory(prefix="planforge-rerun-") as place:
         directory = Path(place)
         if repository is None:
-            git = packing.lay_out(proof.git, directory / "repository", _cut(proof))
+            git = bare_objects.lay_out(proof.git, directory / "repository", _cut(proof))
         else:
             git = Git.find(repository)
         again = _Again(proof, git, directory)
@@ -54,7 +53,9 @@ async def rerun(proof: Proof, repository: Path | None = None) -> list[Rerun]:
 def _cut(proof: Proof) -> list[str]:
     """The commits whose parents are not in the proof."""
     commits = {
-        name: packing.commit(content) for name, content in proof.git.items() if content.startswith(b"commit ")
+        name: bare_objects.commit(content)
+        for name, content in proof.git.items()
+        if content.startswith(b"commit ")
     }
     return [name for name, found in commits.items() if not set(found.parents) <= set(commits)]
 
@@ -106,9 +107,9 @@ class _Again:
     async def _checked(self, evidence: Evidence, checkout: Path) -> Evidence:
         rest = (checkout, evidence.commit, evidence.tree, self._objects)
         if not evidence.parts:
-            return await checks.run(self._check(evidence.command), *rest)
+            return await execution.run(self._check(evidence.command), *rest)
         named = {part.name: self._attached(part) for part in evidence.parts}
-        return await checks.run_all(named, *rest, root=self._git.top)
+        return await execution.run_all(named, *rest, root=self._git.top)
 
     def _attached(self, part: Part) -> Check:
         """The check that a part of the evidence came from."""

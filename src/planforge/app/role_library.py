@@ -7,7 +7,7 @@ from pathlib import Path
 
 from planforge.agents.roles import Library
 from planforge.errors import InvalidInput
-from planforge.workspace import beneath
+from planforge.workspace.files import beneath
 
 TEXT_LIMIT = 256 * 1024
 """A document that is larger is not read."""

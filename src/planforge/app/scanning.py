@@ -35,7 +35,7 @@ from planforge.rules.scanning.reading import opened
 from planforge.rules.scanning.sarif import log
 from planforge.rules.scanning.scanner import examine
 from planforge.workspace.git import Git
-from planforge.workspace.repository import is_repository
+from planforge.workspace.git.repository import is_repository
 
 HUGE = 1_000_000
 """A larger file, in bytes, is not scanned."""

@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from planforge.actions import Action, Advice, Hint
 from planforge.agents.prices import Price
 from planforge.agents.profiles import Profile, complete, problems
 from planforge.agents.tiers import Overrides
@@ -28,7 +29,7 @@ from planforge.rules.pipelines import Pipeline
 from planforge.rules.protection import Protection, SizeSettings
 from planforge.rules.protection.patterns import Patterns
 from planforge.rules.scanning.issues import Waiver, check_waiver
-from planforge.workspace.check import Check
+from planforge.workspace.checks import Check
 from planforge.workspace.preparation import Preparation
 from planforge.workspace.sandbox import Sandboxing
 from planforge.workspace.secrets import SecretSettings
@@ -60,6 +61,9 @@ LEAST = {
 }
 """The least that makes sense of a number; 0 for all others. No heartbeat at all is 0 too."""
 
+
+VARIABLE = re.compile(r"[^=\x00-\x20\x7f]+")
+"""The name of an environment variable, as wide as programs have them."""
 
 NO_BRANCH = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|//|^[-/]|(?:^|/)\.")
 """What git refuses in the name of a branch."""
@@ -321,6 +325,7 @@ def parse(content: bytes) -> Settings:
         settings = _with_what_is_known(settings, said["agents"]["profiles"])
     for key, value in _values(settings, ()):
         _require_text(key, value)
+        _require_variable(key)
         if not isinstance(value, int | float):
             continue
         least = LEAST.get(".".join(key), 0)
@@ -343,7 +348,7 @@ def parse(content: bytes) -> Settings:
     return settings
 
 
-def wrong(problem: str, hint: str | None = None) -> InvalidInput:
+def wrong(problem: str, hint: Hint | None = None) -> InvalidInput:
     """What is said about a setting that makes no sense."""
     return InvalidInput(f"`{FILE}`: {problem}", hint)
 
@@ -379,10 +384,16 @@ def _require_text(key: toml.Key, value: object) -> None:
     for name in key:
         if not name.isprintable():
             raise wrong(
-                f"`{toml.dotted(key)}`: {name!r} is not a name", "leave out characters without a shape"
+                f"`{toml.dotted(key)}`: {name!r} is not a name", "remove characters that cannot be seen"
             )
     if isinstance(value, str) and (found := CONTROL.search(value)):
         raise wrong(f"`{toml.dotted(key)}` has the control character {found[0]!r} in it")
+
+
+def _require_variable(key: toml.Key) -> None:
+    """Refuse what no environment can hold: no program could be started with it."""
+    if key[-2:-1] == ("env",) and not VARIABLE.fullmatch(key[-1]):
+        raise wrong(f"`{toml.dotted(key)}`: `{key[-1]}` is not the name of an environment variable")
 
 
 def _paths(settings: Settings) -> Iterator[tuple[toml.Key, str, bool]]:
@@ -423,7 +434,7 @@ def _require_money_put_aside(budget: BudgetSettings) -> None:
         if limits.money is not None and not budget.reserve_money:
             raise wrong(
                 f"`budget.{name}.money` needs `budget.reserve_money`",
-                "say what an answer costs whose agent does not say so, such as `reserve_money = 0.5`",
+                "set a price for answers whose agent gives none, such as `reserve_money = 0.5`",
             )
 
 
@@ -437,7 +448,7 @@ def _require_sense(protect: ProtectSettings) -> None:
         if not item.reason.strip() or not item.fingerprint.strip():
             raise wrong(
                 "`protect.secrets.allow` needs a fingerprint and a reason",
-                "the fingerprint is in the reason why the attempt was refused: `planforge log`",
+                Advice("the fingerprint is in the reason why the attempt was refused: {}", Action("log")),
             )
 
 

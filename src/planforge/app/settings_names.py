@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from planforge.actions import Action, Advice
 from planforge.agents import profiles
 from planforge.agents.tiers import TIERS
 from planforge.app.settings import AgentSettings, Settings, wrong
@@ -34,7 +35,7 @@ def require_agents(agents: AgentSettings) -> None:
     """Make sure that all agents and tiers exist."""
     known = profiles.every(agents.profiles)
     for key, name in agents_named(agents):
-        _require(key, name, known, "agent", "planforge agent list")
+        _require(key, name, known, "agent", Action("agent list"))
     for own, profile in agents.profiles.items():
         for tier in profile.tiers:
             _require(("agents", "profiles", own, "tiers", tier), tier, TIERS, "tier")
@@ -50,17 +51,19 @@ def require_roles(root: Path, settings: Settings) -> None:
 
     roles = library_at(root, settings.agents.roles_directory).roles
     for role in settings.agents.roles:
-        _require(("agents", "roles", role), role, roles, "role", "planforge role list")
+        _require(("agents", "roles", role), role, roles, "role", Action("role list"))
     for role in settings.budget.roles:
-        _require(("budget", "roles", role), role, roles, "role", "planforge role list")
+        _require(("budget", "roles", role), role, roles, "role", Action("role list"))
     pipelines = {**BUILTIN, **settings.pipelines}.values()
     stages = {stage.name: None for pipeline in pipelines for stage in pipeline.stages}
     both = {**roles, **stages, **dict.fromkeys(WORKTREES)}
     for name in settings.agents.models:
-        _require(("agents", "models", name), name, both, "role or stage", "planforge role list")
+        _require(("agents", "models", name), name, both, "role or stage", Action("role list"))
 
 
-def _require(key: toml.Key, name: str, known: Collection[str], what: str, command: str = "") -> None:
+def _require(
+    key: toml.Key, name: str, known: Collection[str], what: str, list_: Action | None = None
+) -> None:
     if name in known:
         return
     is_key = key[-1] == name
@@ -70,4 +73,4 @@ def _require(key: toml.Key, name: str, known: Collection[str], what: str, comman
     if near := nearest(name, known):
         raise wrong(f"{problem}; did you mean `{toml.dotted((*key[:-1], near)) if is_key else near}`?")
     listed = f"known are {', '.join(f'`{each}`' for each in known)}"
-    raise wrong(problem, f"{listed}; see `{command}`" if command else listed)
+    raise wrong(problem, Advice("{}; see {}", listed, list_) if list_ else listed)

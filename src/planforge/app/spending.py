@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.app.settings import FILE, BudgetSettings, Limits
 from planforge.errors import BudgetGone
 from planforge.kernel import budgets
@@ -173,7 +174,7 @@ class Spending:
     def _explained(
         self, error: BudgetGone, scopes: dict[str, tuple[str, Limits | None]], asked: Amounts
     ) -> BudgetGone:
-        """The same refusal, with the setting to change and the command to go on with."""
+        """The same refusal, with the setting to change and how to resume."""
         raised = [
             f"`{setting}.{SETTINGS[kind]}`"
             for scope, (setting, limits) in scopes.items()
@@ -182,7 +183,7 @@ class Spending:
         ]
         what = f"raise {' and '.join(raised)} in `{FILE}`" if raised else f"allow it more ({error.hint})"
         message = f"the budget is used up: {error.message}"
-        return BudgetGone(message, f"{what}, then run `planforge resume {self._run}`")
+        return BudgetGone(message, Advice("{}, then run {}", what, Action("resume", self._run)))
 
 
 def accounts(project: Project) -> list[Account]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import TEXT, Action, Advice
 from planforge.errors import RefusedByGate
 from planforge.kernel import events
 from planforge.kernel.ledger import Write
@@ -209,15 +210,16 @@ def _not_closed(plan: str, lacking: str, left: str) -> RefusedByGate:
     """Why a plan is not closed, and how it can be."""
     from planforge.documents.plan import is_fix
 
-    close = f"planforge plan close {plan}{' --override' * bool(lacking)}{' --unlanded' * bool(left)}"
+    close = Action("plan close", plan, override=bool(lacking), unlanded=bool(left), reason=TEXT)
     if lacking:
         message = f"`{plan}` cannot be closed as done: {lacking}"
         message += ", and what is on its branch has not landed" if left else ""
-        first = f"see `planforge plan phases {plan}`"
+        hint = Advice("see {}, or close it all the same: {}", Action("plan phases", plan), close)
     else:
         message = f"`{plan}` has not landed ({left[:12]}), and once it is closed it does not land"
-        first = f"land it with `planforge {'' if is_fix(plan) else 'plan '}land {plan}`"
-    return RefusedByGate(message, f"{first}, or close it all the same: `{close} --reason TEXT`")
+        land = Action("land" if is_fix(plan) else "plan land", plan)
+        hint = Advice("land it with {}, or close it all the same: {}", land, close)
+    return RefusedByGate(message, hint)
 
 
 def unlanded(project: Project, name: str) -> str:

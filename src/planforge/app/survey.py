@@ -18,7 +18,7 @@ from planforge.kernel.events import ContextSource
 from planforge.kernel.tokens import estimate
 from planforge.rules import candidates
 from planforge.workflows.context import FILES, cut
-from planforge.workspace.listing import Listing
+from planforge.workspace.git.listing import Listing
 
 if TYPE_CHECKING:
     from planforge.app.project import Project

@@ -3,20 +3,24 @@ Tasks: something somebody wants, on its way through a pipeline.
 
 A task has a directory of documents beside the code, a status that only ever changes along its table, and
 what each stage came to last. A task that is stuck is a person's: they have it go on at a stage, let a stage
-pass in their own name, or abandon it.
+pass in their own name, or abandon it. A committed one lands through the queue, like a plan.
 """
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.errors import Conflict, InvalidInput, NotFound, PlanEdited, RefusedByGate
+from planforge.actions import REQUEST, TEXT, Action, Advice, Blank
+from planforge.errors import CannotPerform, Conflict, InvalidInput, NotFound, PlanEdited, RefusedByGate
+from planforge.kernel.files import read_regular
 from planforge.kernel.ledger import Write
 from planforge.kernel.objects import address, write_atomically
+from planforge.rules.gates.evaluation import VOID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,10 +29,12 @@ if TYPE_CHECKING:
     from planforge.kernel.effects import DocumentText
     from planforge.kernel.events import Event, Recorded, TaskOpened
     from planforge.rules.pipelines import Pipeline, Stage
-    from planforge.workflows.course import PipelineRequest, Player, Standing
+    from planforge.workflows.course import Course, PipelineRequest, Player, Standing
 
-FINAL = ("committed", "abandoned")
+FINAL = ("landed", "delivered", "abandoned")
+COMMITTED = "committed"
 STUCK = ("blocked", "escalated")
+APPROVED = "approved"
 MORE = 2
 """How many rounds more are offered."""
 
@@ -56,6 +62,11 @@ class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a person has to look."""
         return self.status in STUCK
 
+    @property
+    def open(self) -> bool:
+        """Whether something can be done about it still."""
+        return self.status not in FINAL
+
 
 class StageRow(msgspec.Struct, frozen=True, kw_only=True):
     """What a stage came to last."""
@@ -72,10 +83,15 @@ class StageRow(msgspec.Struct, frozen=True, kw_only=True):
     at: str
 
 
+def is_named(name: str) -> bool:
+    """Whether a name is that of a task, such as `task-7`."""
+    return re.fullmatch(r"\s*task-\d{1,9}\s*", name) is not None
+
+
 class Way(msgspec.Struct, frozen=True, kw_only=True):
     """One way on: a command, what it does, and what it costs."""
 
-    command: str
+    command: Action
     does: str
     cost: str = ""
 
@@ -101,7 +117,7 @@ def row(project: Project, name: str) -> TaskRow:
     if number:
         for found in project.ledger.select(TaskRow, "tasks WHERE task = ?", f"task-{int(number[1]):03}"):
             return found
-    raise NotFound(f"there is no task `{name}`", "see `planforge task list`")
+    raise NotFound(f"there is no task `{name}`", Advice("see {}", Action("task list")))
 
 
 def stages(project: Project, task: str) -> tuple[StageRow, ...]:
@@ -117,48 +133,66 @@ def view(project: Project, name: str) -> TaskView:
 
 def _ways_on(project: Project, found: TaskRow) -> Iterator[Way]:
     if found.status in FINAL:
-        if merge := to_merge(project, found):
-            yield Way(command=merge, does="merges it into the branch that is checked out", cost="no tokens")
         return
     if busy := _unfinished(project, found.task):
-        yield Way(command=f"planforge resume {busy}", does="goes on with the run that is not finished")
+        yield from _ways_of_run(project, busy)
         return
-    again = f"planforge task resume {found.task}"
-    if found.stage:
-        cost = _round_cost(project, found)
-        yield Way(command=f"{again} --at {found.stage}", does="tries the stage again", cost=cost)
-        if after := _stage_after_text(project, found):
-            does = f"goes on with `{found.path}/{after[0]}` as it is, with your edits"
-            yield Way(
-                command=f"{again} --at {after[1]}", does=does, cost="tokens: of the stages from there on"
-            )
-        if found.stuck and _is_judged(project, found):
-            more = f"gives the stage {MORE} rounds more"
-            yield Way(command=f"{again} --at {found.stage} --rounds {MORE}", does=more, cost=cost)
-            pass_ = f"planforge task override {found.task} --stage {found.stage} --reason TEXT"
-            does = "lets the stage pass in your name, for what is there now"
-            yield Way(command=pass_, does=does, cost="no tokens; nobody else has found it right")
-    abandoned = f"planforge task abandon {found.task} --reason TEXT"
+    if found.status == COMMITTED:
+        does = "merges it into your branch, once the merged tree has passed"
+        yield Way(command=Action("land", found.task), does=does, cost="no tokens")
+    else:
+        yield from _stages_to_resume(project, found)
+    abandoned = Action("task abandon", found.task, reason=TEXT)
     yield Way(command=abandoned, does="gives it up; all there is of it is kept", cost="no tokens")
 
 
-def to_merge(project: Project, found: TaskRow) -> str:
-    """The command that brings what a task has committed into the checkout; empty if it is there."""
-    from planforge.app import queue
+def _stages_to_resume(project: Project, found: TaskRow) -> Iterator[Way]:
+    course = _course(project, found)
+    stage = next_stage(found, course)
+    again = partial(Action, "task resume", found.task)
+    does = "tries the stage again" if stage == found.stage else "goes on with this stage"
+    if course.verdict(stage) == VOID:
+        does = "has the stage look at what has changed since it approved"
+    yield Way(command=again(at=stage), does=does, cost=_round_cost(project, found, stage))
+    if (after := _stage_after_text(project, found)) and after[1] != stage:
+        does = f"goes on with `{found.path}/{after[0]}` as it is, with your edits"
+        yield Way(command=again(at=after[1]), does=does, cost="tokens: of the stages from there on")
+    if found.stuck and stage == found.stage and _is_judged(project, found):
+        more = f"gives the stage {MORE} rounds more"
+        cost = _round_cost(project, found, stage)
+        yield Way(command=again(at=stage, rounds=MORE), does=more, cost=cost)
+        if not course.nothing_to_judge(stage):
+            pass_ = Action("task override", found.task, stage=stage, reason=TEXT)
+            does = "lets the stage pass in your name, for what is there now"
+            yield Way(command=pass_, does=does, cost="no tokens; nobody else has found it right")
 
-    if not found.branch or queue.has(project.git, "HEAD", found.landed):
-        return ""
-    return f"git merge --no-ff {found.branch}"
+
+def next_stage(found: TaskRow, course: Course) -> str:
+    """The stage at which a task goes on, unless somebody names another."""
+    of = course.request.pipeline
+    if found.stage not in {stage.name for stage in of.stages}:
+        code = [stage.name for stage in of.stages if course.writes_code(stage)]
+        return code[0] if code and found.status == "code-revision-required" else of.stages[0].name
+    index = of.index(found.stage)
+    if void := course.void(of.stages[index]):
+        return void[0]
+    # A stage that has passed is not gone through again; a person may have let a later one pass, too.
+    passed = [
+        number + 1
+        for number, stage in enumerate(of.stages)
+        if (number == index or not found.stuck) and stage.judges and course.verdict(stage.name) == APPROVED
+    ]
+    return of.stages[min(max([index, *passed]), len(of.stages) - 1)].name
 
 
-def _round_cost(project: Project, found: TaskRow) -> str:
+def _round_cost(project: Project, found: TaskRow, name: str) -> str:
     """What one more round is likely to cost: the mean of those that there were, as far as agents said."""
     from planforge.app import pipelines
     from planforge.kernel.events import StageEnded
     from planforge.kernel.filters import Filter, read
 
     of = pipelines.find(project.root, found.pipeline)
-    index = of.index(found.stage)
+    index = of.index(name)
     first = of.back_to(index) if of.stages[index].verdict else index
     again = {stage.name for stage in of.stages[first : index + 1]}
     spent: dict[str, list[int]] = {}
@@ -191,6 +225,19 @@ def _is_judged(project: Project, found: TaskRow) -> bool:
     return any(each.name == found.stage and each.verdict not in ("", "evidence") for each in of.stages)
 
 
+def _ways_of_run(project: Project, run: str) -> Iterator[Way]:
+    """What can be done while a run is at the task: decide what it waits for, resume it, or end it."""
+    from planforge.app import runs
+
+    awaited = runs.waiting_for(project, run)
+    for action in awaited:
+        yield Way(command=action, does="shows what the run waits for, and how to decide", cost="no tokens")
+    running = any(row.run == run and row.status == "running" for row in runs.rows(project, unfinished=True))
+    if not awaited and not running:
+        yield Way(command=Action("resume", run), does="resumes the run that is not finished")
+    yield Way(command=Action("cancel", run), does="ends the run; its work is kept", cost="no tokens")
+
+
 def _unfinished(project: Project, task: str) -> str:
     from planforge.app import runs
 
@@ -207,6 +254,7 @@ def begin(project: Project, pipeline: str, request: str) -> str:
     chosen = pipelines.runnable(project, pipeline)
     work.require_request(request)
     players = _players(project, chosen)
+    _require_agents(project, chosen)
     base, title = work.head(project), work.title_of(request)
     while True:
         opened = _opened(project, chosen, title, request)
@@ -240,52 +288,70 @@ def resume(project: Project, name: str, *, at: str, rounds: int, actor: str, rea
 
     found = row(project, name)
     chosen = pipelines.runnable(project, found.pipeline)
-    index = chosen.index(at or found.stage or chosen.stages[0].name)
-    players = _players(project, chosen)
-    _require_possible(project, found, actor)
+    _require_resumable(project, found, actor)
+    course = _course(project, found)
+    index = chosen.index(at or next_stage(found, course))
+    _require_agents(project, chosen)
     work.require_directory(project, found.path, "documents of the task")
-    opened = _as_opened(found)
+    left = course.request
+    if _is_refused(found):
+        left = _on_what_has_landed(project, found, left)
+    if found.stuck:
+        code = any(map(course.writes_code, chosen.stages[: index + 1]))
+        _move(
+            project,
+            found.task,
+            "resume at the code" if code else "resume at the plan",
+            actor=actor,
+            reason=reason,
+        )
+    going_on = msgspec.structs.replace(
+        left, status=row(project, name).status, start=chosen.stages[index].name, rounds=rounds
+    )
+    return runs.begin(project, "pipeline", found.task, lambda run: msgspec.structs.replace(going_on, run=run))
+
+
+def _is_refused(found: TaskRow) -> bool:
+    """Whether the landing queue has sent a task back, and nobody has gone on with it since."""
+    return found.status == "code-revision-required" and not found.stage
+
+
+def _on_what_has_landed(project: Project, found: TaskRow, left: PipelineRequest) -> PipelineRequest:
+    """Have the change made anew on top of what it could not be merged with; the earlier one is kept."""
+    from planforge.app import landing, queue
+
+    story = queue.story_of_task(project, found)
+    base = landing.base_after(project, story)
+    landing.begin_task_again(project, story, base)
+    tree = project.git.tree_of(base)
+    return msgspec.structs.replace(left, base=base, base_tree=tree, commit="", tree="", unlanded=found.reason)
+
+
+def _course(project: Project, found: TaskRow) -> Course:
+    """A task as it is on disk, in git and on record now."""
+    from planforge.app import pipelines
+    from planforge.workflows.course import Course
+
+    chosen = pipelines.find(project.root, found.pipeline)
     commit, standing = _left_by_earlier_runs(project, found, chosen)
     base = _base(project, found) or project.git.commit_of("HEAD")
+    asked = _request(project, chosen, _players(project, chosen), _as_opened(found), base)("")
     tree = project.git.tree_of(commit) if commit else ""
-    asked = _request(project, chosen, players, opened, base)
-    if found.stuck:
-        event = "resume at the code" if _is_code(chosen, players, index) else "resume at the plan"
-        _move(project, found.task, event, actor=actor, reason=reason)
-    status = row(project, name).status
-
-    def going_on(run: str) -> PipelineRequest:
-        return msgspec.structs.replace(
-            asked(run),
-            status=status,
-            start=chosen.stages[index].name,
-            rounds=rounds,
-            commit=commit,
-            tree=tree,
-            standing=standing,
-        )
-
-    return runs.begin(project, "pipeline", found.task, going_on)
-
-
-def _is_code(chosen: Pipeline, players: dict[str, Player], index: int) -> bool:
-    """Whether going on at a stage is about the change rather than about what is written before it."""
-    from planforge.kernel.effects import Access
-
-    return any(
-        each.writes and players[each.role].access is Access.WRITE for each in chosen.stages[: index + 1]
-    )
+    return Course(msgspec.structs.replace(asked, commit=commit, tree=tree, standing=standing))
 
 
 def _left_by_earlier_runs(
     project: Project, found: TaskRow, chosen: Pipeline
 ) -> tuple[str, tuple[Standing, ...]]:
-    """The change that there is, and what the stages of the pipeline came to."""
+    """The change that there is, and what the stages of the pipeline came to; documents as they are now."""
+    from planforge.app import queue
     from planforge.workflows.course import Standing
 
     known = {stage.name for stage in chosen.stages}
     came = [each for each in stages(project, found.task) if each.stage in known]
-    proposed = [each.proposed for each in came if each.proposed]
+    # A change that could not land is made anew.
+    refused = queue.story_of_task(project, found).refused_at
+    proposed = [each.proposed for each in came if each.proposed and each.at > refused]
     standing = [
         Standing(
             stage=each.stage,
@@ -293,7 +359,7 @@ def _left_by_earlier_runs(
             verdict=each.verdict,
             judged=each.judged,
             document=each.document,
-            object=each.object,
+            object=read_document(project, found.task, each.document).object if each.document else "",
         )
         for each in came
     ]
@@ -301,12 +367,13 @@ def _left_by_earlier_runs(
 
 
 def _base(project: Project, found: TaskRow) -> str:
-    """The commit that the task began at."""
+    """The commit that the task began at, or that its change was begun again at."""
     from planforge.kernel.events import RunStarted
     from planforge.kernel.payloads import unpack
     from planforge.workflows.course import PipelineRequest
 
-    for (run,) in list(project.ledger.query("SELECT run FROM runs WHERE subject = ?", found.task)):
+    query = "SELECT run FROM runs WHERE subject = ? AND flow = 'pipeline' ORDER BY length(run) DESC, run DESC"
+    for (run,) in list(project.ledger.query(query, found.task)):
         for recorded in project.ledger.stream(run):
             if isinstance(recorded.event, RunStarted):
                 body = unpack(project.ledger, recorded.event.request)
@@ -341,27 +408,34 @@ def _request(
             base=base,
             base_tree=base_tree,
             attempts=project.settings.run.attempts,
-            inspected=True,
-            revised=True,
+            handoffs=project.settings.run.handoffs,
+            escalate_after=project.settings.run.escalate_after,
         )
 
     return asked
 
 
 def _players(project: Project, chosen: Pipeline) -> dict[str, Player]:
-    """Every role of a pipeline; somebody must be able to play each that an agent plays."""
+    """Every role of a pipeline."""
     from planforge.app import contexts
-    from planforge.app.casting import Casting
     from planforge.workflows.course import Player
 
     library = contexts.library(project)
     named = {role for stage in chosen.stages for role in (stage.role, stage.revised_by) if role}
     library.require(named)
+    found = {role: library.role(role) for role in sorted(named)}
+    return {name: Player(persona=role.persona, access=role.access) for name, role in found.items()}
+
+
+def _require_agents(project: Project, chosen: Pipeline) -> None:
+    """Refuse what nobody could play: each role that an agent plays needs one."""
+    from planforge.app import contexts
+    from planforge.app.casting import Casting
+
+    library = contexts.library(project)
     asked = sorted(_asked_of_agents(chosen.stages))
     Casting(project).require({role: library.role(role).access for role in asked})
     project.settings.sandbox.chosen()
-    found = {role: library.role(role) for role in sorted(named)}
-    return {name: Player(persona=role.persona, access=role.access) for name, role in found.items()}
 
 
 def _asked_of_agents(of: tuple[Stage, ...]) -> set[str]:
@@ -383,41 +457,37 @@ def override(project: Project, name: str, *, stage: str, actor: str, reason: str
     if of.verdict in ("", "evidence"):
         what = "what our own checks say" if of.verdict else "a stage that gives no verdict"
         raise RefusedByGate(
-            f"nobody overrides {what}: `{stage}`", f"go on with `planforge task resume {found.task}`"
+            f"nobody overrides {what}: `{stage}`", Advice("go on with {}", Action("task resume", found.task))
         )
     if not reason.strip():
         raise InvalidInput("a stage is overridden only for a reason", 'say why: `--reason "..."`')
-    _require_possible(project, found, actor)
+    _require_resumable(project, found, actor)
+    course = _course(project, found)
+    if nothing := course.nothing_to_judge(stage):
+        raise RefusedByGate(
+            f"`{stage}` judges {nothing}, which is not there yet",
+            Advice("run {} first", Action("task resume", found.task)),
+        )
+    came = next((each for each in stages(project, found.task) if each.stage == stage), None)
     passed = StageEnded(
         task=found.task,
         stage=stage,
-        iteration=next((each.iteration for each in stages(project, found.task) if each.stage == stage), 1),
+        iteration=came.iteration if came else 1,
         role=of.role,
         name=actor,
-        outcome="approved",
+        outcome=APPROVED,
         reason=f"overridden by {actor}: {reason.strip()}",
-        verdict="approved",
-        judged=_judged_now(project, found, chosen, of),
-        commit=_left_by_earlier_runs(project, found, chosen)[0],
+        verdict=APPROVED,
+        judged=course.judged(of),
+        document=came.document if came else "",
+        object=came.object if came else "",
+        commit=course.commit if course.changed else "",
     )
-    _move(project, found.task, "override", passed, actor=actor, reason=reason.strip())
+    code = any(map(course.writes_code, course.subjects(of)))
+    event = "override the code's review" if code else "override the plan's review"
+    event = "override the approver" if code and of.verdict == "person" else event
+    _move(project, found.task, event, passed, actor=actor, reason=reason.strip())
     return row(project, name)
-
-
-def _judged_now(project: Project, found: TaskRow, chosen: Pipeline, of: Stage) -> str:
-    """The hash of what a stage judges, as it is on disk and in git now."""
-    from planforge.kernel.effects import DocumentText
-    from planforge.workflows.course import Course
-
-    opened = _as_opened(found)
-    commit, standing = _left_by_earlier_runs(project, found, chosen)
-    asked = _request(project, chosen, _players(project, chosen), opened, _base(project, found))("")
-    tree = project.git.tree_of(commit) if commit else ""
-    course = Course(msgspec.structs.replace(asked, commit=commit, tree=tree, standing=standing))
-    for each in course.documents:
-        text = read_document(project, found.task, each)
-        course.documents[each] = DocumentText(text=text.text, object=text.object)
-    return course.judged(of)
 
 
 def abandon(project: Project, name: str, *, actor: str, reason: str) -> TaskRow:
@@ -450,11 +520,17 @@ def _move(project: Project, task: str, event: str, *also: Event, actor: str, rea
     from planforge.rules.states.tables import TASK
 
     def decide() -> list[Write]:
-        status = TASK.after(row(project, task).status, event)
+        status = TASK.after(row(project, task).status, event, task)
         moved = TaskMoved(task=task, event=event, status=status, actor=actor, reason=reason)
         return [Write(task, None, [*also, moved])]
 
     project.ledger.transact(decide)
+
+
+def _require_resumable(project: Project, found: TaskRow, actor: str) -> None:
+    _require_possible(project, found, actor)
+    if found.status == COMMITTED:
+        raise RefusedByGate(f"`{found.task}` is committed", Advice("run {}", Action("land", found.task)))
 
 
 def _require_possible(project: Project, found: TaskRow, actor: str) -> None:
@@ -463,10 +539,14 @@ def _require_possible(project: Project, found: TaskRow, actor: str) -> None:
     deciders.require_other_author(project, found.task, actor)
     if busy := _unfinished(project, found.task):
         raise RefusedByGate(
-            f"`{found.task}` has an unfinished run, `{busy}`", f"run `planforge resume {busy}`"
+            f"`{found.task}` has an unfinished run, `{busy}`",
+            Advice("resume it: {}, or end it: {}", Action("resume", busy), Action("cancel", busy)),
         )
     if found.status in FINAL:
-        raise RefusedByGate(f"`{found.task}` is {found.status}", "open a new task: `planforge pipeline run`")
+        raise RefusedByGate(
+            f"`{found.task}` is {found.status}",
+            Advice("open a new task: {}", Action("pipeline run", Blank("PIPELINE"), REQUEST)),
+        )
 
 
 # Documents
@@ -477,9 +557,11 @@ def read_document(project: Project, task: str, name: str) -> DocumentText:
     from planforge.kernel.effects import DocumentText
 
     try:
-        content = _document(project, task, name).read_bytes()
+        content = read_regular(_document(project, task, name))
     except FileNotFoundError:
         return DocumentText(text="", object="")
+    except OSError as error:
+        raise CannotPerform(f"`{name}` cannot be read: {error.strerror}") from error
     return DocumentText(text=content.decode("utf-8", "replace"), object=project.ledger.objects.put(content))
 
 
@@ -488,7 +570,7 @@ def write_document(project: Project, task: str, name: str, text: str, replaces: 
     from planforge.kernel.effects import DocumentText
 
     path, content = _document(project, task, name), text.encode()
-    found = address(path.read_bytes()) if path.exists() else ""
+    found = address(read_regular(path)) if path.exists() else ""
     if found not in (replaces, address(content)):
         what = "was edited" if found else "was removed"
         raise PlanEdited(f"`{name}` {what} while Planforge was working on it; it is left as it is")
@@ -558,6 +640,17 @@ def _progress(recorded: Recorded) -> Progress:
 
 
 # Facts for gates
+
+
+def verdict(project: Project, task: str, stage: str) -> str | None:
+    """What a stage of a task came to last; `void` if what it judged has changed since."""
+    came = next((each for each in stages(project, task) if each.stage == stage), None)
+    if came is None or not came.verdict:
+        return None
+    course = _course(project, row(project, task))
+    known = {each.name for each in course.request.pipeline.stages}
+    return course.verdict(stage) if stage in known else came.verdict
+
 
 FIELDS = ("status", "title", "pipeline", "path", "stage", "branch")
 

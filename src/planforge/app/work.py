@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.actions import REQUEST, Action, Advice, Verb
 from planforge.app import approvals, landing, plans, runs
 from planforge.app.project import STATE
-from planforge.errors import Conflict, InvalidInput, NoRepository, RefusedByGate
+from planforge.errors import Conflict, InvalidInput, NoRepository
 from planforge.kernel.events import PlanCreated
 from planforge.kernel.redaction import Redactor
 
@@ -32,19 +33,17 @@ NUMBERED = re.compile(r"plan-0*([0-9]{1,8})(?![0-9])")
 DESCRIPTION = 1800
 """How much of what is given with a request describes the task behind the plan."""
 
-ITEMS = {
-    "plan": "planforge plan show {}",
-    "ws": "planforge plan show {}",
-    "fix": "planforge plan evidence {}",
-    "task": "planforge task show {}",
-    "run": "planforge resume {}",
-    "gate": "planforge gate show {}",
-    "question": "planforge question show {}",
-    "phase": "planforge plan list",
-    "step": "planforge plan list",
-    "lesson": "planforge lesson list",
+ITEMS: dict[str, Verb] = {
+    "plan": "plan show",
+    "ws": "plan show",
+    "fix": "plan evidence",
+    "task": "task show",
+    "run": "resume",
+    "gate": "gate show",
+    "question": "question show",
 }
-"""What to type about an item that somebody names where a request is expected."""
+LISTS: dict[str, Verb] = {"phase": "plan list", "step": "plan list", "lesson": "lesson list"}
+"""What to do about an item that somebody names where a request is expected, by itself or in a list."""
 
 
 def begin_forge(
@@ -88,11 +87,6 @@ def forge_request(
         today=today(),
         base=head(project),
         cap=cap or project.settings.forge.cap,
-        composed=True,
-        fingerprints=True,
-        costed=True,
-        whole=True,
-        revised=True,
         research=project.settings.forge.research,
     )
 
@@ -124,10 +118,7 @@ def begin_plan_run(
     if phases.is_stale(project, plan, content):
         raise phases.stale(plan.plan)
     if approvals.holding(project, plan.plan, GATE, content) is None:
-        raise RefusedByGate(
-            f"`{plan.plan}` is not approved as it is now ({content[:12]})",
-            f"read `{plan.path}`, then run `planforge plan approve {plan.plan}`",
-        )
+        raise approvals.not_approved(plan.plan, content)
     if only and only != ONE:
         only = phases.runnable(project, plan.plan, only)
     require_agents(project, ROLES_OF_RUN)
@@ -146,12 +137,8 @@ def begin_plan_run(
             jobs=jobs or settings.jobs,
             attempts=settings.attempts,
             max_files=settings.max_files,
-            leased=True,
-            inspected=True,
             handoffs=settings.handoffs,
-            composed=True,
             escalate_after=settings.escalate_after,
-            phased=True,
             only=only,
             fixes=settings.fixes,
         )
@@ -249,7 +236,7 @@ def title_of(request: str) -> str:
     """A short title: the first line of the request."""
     lines = request.strip().splitlines()
     if not lines:
-        raise InvalidInput('say what you want: `planforge forge "..."`')
+        raise InvalidInput("say what you want", Action("forge", REQUEST))
     first = " ".join(lines[0].split())
     return first if len(first) <= 80 else first[:77].rsplit(" ", 1)[0] + "..."
 
@@ -262,8 +249,9 @@ def require_request(words: str) -> None:
     if not said:
         raise InvalidInput("the request is empty", "say what you want in a sentence")
     if named := item(said):
-        command = ITEMS[named.kind].format(named.name)
-        raise InvalidInput(f"`{said}` is a name, not a request", f"run `{command}`")
+        listed = LISTS.get(named.kind)
+        action = Action(listed) if listed else Action(ITEMS[named.kind], named.name)
+        raise InvalidInput(f"`{said}` is a name, not a request", Advice("run {}", action))
     if means_nothing(words):
         raise InvalidInput(f"`{said}` does not say what you want", "say it in a sentence")
 

@@ -21,11 +21,12 @@ from planforge.agents.protocol import Launch
 from planforge.app.project import Project
 from planforge.errors import AgentFailed, AgentLimited, AgentStrayed
 from planforge.kernel.effects import Access, Checkout, RunAgent
-from planforge.workspace import preparing, processes, sandbox
-from planforge.workspace.postconditions import Watch
-from planforge.workspace.preparing import Prepared
+from planforge.workspace import processes, sandbox
+from planforge.workspace.preparation import setup
+from planforge.workspace.preparation.setup import Prepared
 from planforge.workspace.processes import Ended
 from planforge.workspace.sandbox import Level, Policy
+from planforge.workspace.watch.postconditions import Watch
 from planforge.workspace.worktrees import Worktrees, changing
 
 VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -165,7 +166,7 @@ class Workroom:
                 argv, cwd=cwd, seconds=seconds, extra=extra, policy=policy, level=level
             )
 
-        prepared = await preparing.prepare(
+        prepared = await setup.prepare(
             worktree, project.root, project.settings.workspace, git=project.git, state=project.state, run=run
         )
         self._prepared[name] = prepared

@@ -25,6 +25,7 @@ from itertools import takewhile
 
 import msgspec
 
+from planforge.actions import see
 from planforge.documents import markdown
 from planforge.documents.markdown import Line
 from planforge.errors import InvalidDocument, NotFound
@@ -270,7 +271,7 @@ def _find(text: str, name: str) -> _Entry:
     for entry in _entries(text):
         if entry.lesson.id == name:
             return entry
-    raise NotFound(f"there is no lesson `{name}`", "see `planforge lesson list`")
+    raise NotFound(f"there is no lesson `{name}`", see("lesson list"))
 
 
 def _with_value(text: str, entry: _Entry, field: str, value: str) -> str:
@@ -298,7 +299,7 @@ def find(text: str, name: str) -> Lesson:
         names = ", ".join(f"`{lesson.id}`" for lesson in found[:5])
         raise InvalidDocument(f"`{name}` may be {len(found)} lessons", f"say which one: {names}")
     if not found:
-        raise NotFound(f"there is no lesson `{name}`", "see `planforge lesson list`")
+        raise NotFound(f"there is no lesson `{name}`", see("lesson list"))
     return found[0]
 
 

@@ -29,6 +29,7 @@ from urllib.parse import quote
 import msgspec
 
 from planforge.errors import CannotPerform, Conflict, Diverged, Fenced, PerformerFailed
+from planforge.kernel import hints
 from planforge.kernel.effects import Effect, Flow, Note, Together, close
 from planforge.kernel.events import (
     DriverStarted,
@@ -219,18 +220,15 @@ class Driver:
             try:
                 outcome = await self._performers[type(effect)](effect, call)
             except CannotPerform as error:
-                failed = EffectFailed(
-                    effect=name, error=type(error).__name__, message=error.message, hint=error.hint
-                )
-                self.record(self._redact.struct(failed), key)
+                self.record(self._redact.struct(hints.failed(name, error)), key)
             else:
                 body = self._cleaned(effect, _checked(effect, encode(outcome)))
                 self.record(EffectCompleted(effect=name, outcome=pack(self._ledger, body)), key)
         match memory.outcome:
             case EffectCompleted(outcome=payload):
                 return msgspec.json.decode(unpack(self._ledger, payload), type=outcome_type(effect))
-            case EffectFailed() as failure:
-                raise PerformerFailed(failure.error, failure.message, failure.hint)
+            case EffectFailed() as failed:
+                raise hints.failure(failed)
         raise AssertionError(f"`{key}` has no outcome after it was recorded")
 
     def _cleaned(self, effect: Effect[object], body: bytes) -> bytes:

@@ -201,7 +201,7 @@ class RunAgent(Effect[AgentAnswer], frozen=True, kw_only=True):
     """The commit the worktree was made at, so that it can be made again."""
     prompt: str
     lease: Leased | None = None
-    """The lease that it works under, if the run has leases."""
+    """The lease that it works under, if it changes files."""
     turn: int = 0
     """Which agent of one attempt it is; 0 if another one cannot go on where its context ends."""
     session: str = ""
@@ -256,8 +256,6 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What earlier steps did, in the order in which they were asked for."""
     budgets: dict[str, int] = {}
     """How many tokens each part may have that the flow itself puts together."""
-    scaled: bool = False
-    """A reviewer is told what each severity means; False is for runs that were recorded before that."""
     tools: bool = True
     """Whether the role's agent can read files; one that cannot is shown those that its task is about."""
 
@@ -418,33 +416,6 @@ class ShowPhases(Effect[None], frozen=True, kw_only=True):
     """Write the phases file as the ledger has them now; people read it and nobody parses it."""
 
     plan: str
-
-
-class WritePhases(Effect[None], frozen=True, kw_only=True):
-    """Write the phases file, as earlier versions of flows asked for."""
-
-    plan: str
-    text: str
-
-
-class LandedStep(msgspec.Struct, frozen=True, kw_only=True):
-    """A step whose change is on the plan's branch."""
-
-    step: str
-    scope: tuple[str, ...]
-
-
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """What earlier runs of the same content have landed."""
-
-    landed: tuple[LandedStep, ...]
-
-
-class ReadProgress(Effect[Progress], frozen=True, kw_only=True):
-    """Which steps of this content have landed already; what earlier versions of flows asked for."""
-
-    plan: str
-    content: str
 
 
 class KnownPhases(msgspec.Struct, frozen=True, kw_only=True):
@@ -741,7 +712,7 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     """The summary and the answers to its queries, as JSON."""
     commit: str
     """What the agent before it had left in the worktree."""
-    lease: Leased | None
+    lease: Leased
 
 
 class HandOver(Effect[Handover], frozen=True, kw_only=True):
@@ -753,7 +724,7 @@ class HandOver(Effect[Handover], frozen=True, kw_only=True):
     turn: int
     worktree: str
     parent: str
-    lease: Leased | None
+    lease: Leased
     context: TokenState
 
     @property
@@ -775,9 +746,9 @@ class Land(Effect[Landing], frozen=True, kw_only=True):
     branch: str
     commit: str
     expected: str
-    lease: Leased | None = None
-    """The lease that it lands under, if the run has leases."""
-    files: tuple[str, ...] = ()
+    lease: Leased
+    """The lease that it lands under."""
+    files: tuple[str, ...]
     """What it changes; every path must be covered by the lease."""
 
     @property
@@ -834,6 +805,8 @@ class QueuedPlan(msgspec.Struct, frozen=True, kw_only=True):
     after: tuple[str, ...]
     """The plans it is built on that have not landed."""
     steps: tuple[QueuedStep, ...]
+    status: str = ""
+    """The status of a task; empty if it is a plan."""
 
 
 class HeldPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -903,6 +876,8 @@ class AdvanceBranch(Effect[Landing], frozen=True, kw_only=True):
     landing: str
     commit: str
     expected: str
+    item: str = ""
+    """The plan, fix or task that lands by this; refused if a person has given it up meanwhile."""
 
     @property
     def about(self) -> str:

@@ -67,13 +67,24 @@ class EffectCompleted(Event, frozen=True, kw_only=True):
     outcome: Payload
 
 
+class RecordedAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An action (`actions.py`) in a fact."""
+
+    verb: str
+    items: tuple[str, ...] = ()
+    options: dict[str, str | int | bool] = {}
+    blanks: tuple[str, ...] = ()
+    """Those of its items and values that a person fills in."""
+
+
 class EffectFailed(Event, frozen=True, kw_only=True):
     """An effect was tried and the world said no."""
 
     effect: str
     error: str
     message: str
-    hint: str | None = None
+    hint: tuple[str | RecordedAction, ...] | None = None
+    """What to do next: texts and actions, to be read one after the other."""
 
 
 class RunParked(Event, frozen=True, kw_only=True):
@@ -238,8 +249,8 @@ class GateDecided(Event, frozen=True, kw_only=True):
     approved: bool
     actor: str
     reason: str
-    number: int = 0
-    """The gate that was decided, and no later one of the same tree; 0 is from before that was recorded."""
+    number: int
+    """The gate that was decided, and no later one of the same tree."""
 
 
 class PlanWritten(Event, frozen=True, kw_only=True):
@@ -291,7 +302,7 @@ class PlanApproved(Event, frozen=True, kw_only=True):
     content: str
     actor: str
     token: str = ""
-    """What tells this yes from every other, so that it is used once; empty is from before there were any."""
+    """What tells this yes from every other, so that it is used once."""
 
 
 class ApprovalUsed(Event, frozen=True, kw_only=True):
@@ -339,8 +350,6 @@ class PlanStarted(Event, frozen=True, kw_only=True):
     """Steps that an earlier run of the same content had landed."""
     skipped: tuple[str, ...] = ()
     """Steps that a person had left out before."""
-    generated: bool = False
-    """The steps were made before, with how far each has come; False is from before that."""
 
 
 class PlanPaused(Event, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from planforge.actions import Action, Advice, Hint
 from planforge.errors import InvalidInput
 from planforge.kernel.events import EVENTS, Recorded
 from planforge.kernel.ledger import PAGE, Ledger
@@ -121,8 +122,10 @@ def _unknown(name: str, names: Iterable[str], what: str) -> InvalidInput:
 
     plain = {_plain(one): one for one in names}
     near = [plain[one] for one in get_close_matches(_plain(name), plain, n=3)]
-    hint = f"did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else None
-    return InvalidInput(f"there is no {what} `{name}`", hint or "`planforge schema --list` has all names")
+    hint: Hint = Advice("for all names, run {}", Action("schema", list=True))
+    if near:
+        hint = f"did you mean {' or '.join(f'`{one}`' for one in near)}?"
+    return InvalidInput(f"there is no {what} `{name}`", hint)
 
 
 def _conditions(wanted: Filter, until: int, by: str) -> tuple[str, list[str | int]]:

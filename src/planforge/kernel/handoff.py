@@ -16,6 +16,7 @@ from datetime import timedelta
 
 import msgspec
 
+from planforge.actions import see
 from planforge.errors import NotFound, RefusedByGate
 from planforge.kernel import continuation, events, leases
 from planforge.kernel.continuation import Action, Failure, TouchedFile, VerifyResult
@@ -315,7 +316,7 @@ def find(ledger: Ledger, name: str) -> HandoffEmitted:
     for event in emitted(ledger, step) if step else ():
         if event.handoff == f"{steps.exact(step)}#{number}":
             return event
-    raise NotFound(f"there is no handoff `{name}` here", "see `planforge handoff list`")
+    raise NotFound(f"there is no handoff `{name}` here", see("handoff list"))
 
 
 def emitted(ledger: Ledger, step: str = "") -> list[HandoffEmitted]:

@@ -1,7 +1,7 @@
 """
 Whether a plan may be approved and carried out at once when its forge has ended, in the name of who asked.
 
-Only what is beyond doubt goes on by itself; everything else is refused with its reason and with what to type
+Only what is beyond doubt goes on by itself; everything else is refused with its reason and with what to do
 instead. Pure: whoever knows how the forge ended says so.
 """
 
@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from planforge.actions import REQUEST, Action
 from planforge.rules.findings import Severity
 from planforge.rules.verdicts import Verdict
 
@@ -57,11 +58,11 @@ class Forged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Why it does not go on by itself, and what to type instead."""
+    """Why it does not go on by itself, and what to do instead."""
 
     because: Because
     reason: str
-    commands: tuple[str, str]
+    next: tuple[Action, Action]
 
 
 def refusal(forged: Forged) -> Refusal | None:
@@ -70,7 +71,7 @@ def refusal(forged: Forged) -> Refusal | None:
     if found is None:
         return None
     because, reason = found
-    return Refusal(because=because, reason=reason, commands=_commands(forged.plan, because))
+    return Refusal(because=because, reason=reason, next=_next(forged.plan, because))
 
 
 def _reason(forged: Forged) -> tuple[Because, str] | None:
@@ -105,10 +106,10 @@ def _around(forged: Forged) -> tuple[Because, str] | None:
     return None
 
 
-def _commands(plan: str, because: Because) -> tuple[str, str]:
-    """The two commands with which a person goes on."""
+def _next(plan: str, because: Because) -> tuple[Action, Action]:
+    """The two things that a person can do."""
     if not plan or because is Because.CANCELLED:
-        return 'planforge forge "what you want"', "planforge plan list"
+        return Action("forge", REQUEST), Action("plan list")
     if because in (Because.NO_PLAN, Because.FORGE_ERROR):
-        return f"planforge forge {plan}", f"planforge plan approve {plan}"
-    return f"planforge plan approve {plan}", f"planforge plan run {plan}"
+        return Action("forge", plan), Action("plan approve", plan)
+    return Action("plan approve", plan), Action("plan run", plan)

@@ -74,25 +74,10 @@ def after_attempts(tried: Sequence[Tried], own: str, limit: int) -> str:
     return f"{count} attempt{'s' if count > 1 else ''} without progress"
 
 
-def after_rounds(
-    rounds: Sequence[tuple[Finding, ...]], own: str, repeats: int = REPEATS, *, by_title: bool = False
-) -> str:
-    """Why the next review gets a heavy model: the last ones said the same. Once, then they must again.
-
-    Findings are known by their fingerprints; `by_title` is for runs that were recorded before there were any.
-    """
-    same = _same_titles if by_title else _same
-    said = [same(findings) for findings in rounds]
+def after_rounds(rounds: Sequence[tuple[Finding, ...]], own: str, repeats: int = REPEATS) -> str:
+    """Why the next review gets a heavy model: the last ones said the same. Once, then they must again."""
+    said = [frozenset(finding.fingerprint for finding in findings) for findings in rounds]
     row = next((at for at, each in enumerate(reversed(said)) if each != said[-1]), len(said))
     if own == HEAVY or not row or not said[-1] or row % repeats:
         return ""
     return f"the same findings in {row} rounds"
-
-
-def _same(findings: tuple[Finding, ...]) -> frozenset[object]:
-    return frozenset(each.fingerprint for each in findings)
-
-
-def _same_titles(findings: tuple[Finding, ...]) -> frozenset[object]:
-    """What findings come to, whatever their wording's case and spacing."""
-    return frozenset((each.severity.value, " ".join(each.title.lower().split())) for each in findings)

@@ -13,6 +13,7 @@ from graphlib import TopologicalSorter
 
 import msgspec
 
+from planforge.actions import TEXT, Action, Advice
 from planforge.errors import InvalidInput, NotFound, RefusedByGate
 
 MET = ("done", "skipped")
@@ -72,15 +73,18 @@ def target(phases: Sequence[Candidate], name: str, plan: str = "PLAN") -> Candid
     if waiting := unmet(phases, phase):
         raise RefusedByGate(
             f"`{phase.id}` waits for {', '.join(f'`{each}`' for each in waiting)}",
-            f"run those first: `planforge plan run {plan}`, or leave them out: "
-            f"`planforge plan skip-to {plan} {phase.id} --reason TEXT`",
+            Advice(
+                "run those first: {}, or leave them out: {}",
+                Action("plan run", plan),
+                Action("plan skip-to", plan, phase.id, reason=TEXT),
+            ),
         )
     return phase
 
 
 def _met(phase: Candidate, plan: str) -> RefusedByGate:
     """What is said of a phase in which nothing is left to do."""
-    again = f"to have it done again, make all phases anew: `planforge plan phases {plan} --regenerate`"
+    again = Advice("to redo it, remake all phases: {}", Action("plan phases", plan, regenerate=True))
     return RefusedByGate(f"`{phase.id}` is {phase.status} already", again)
 
 
@@ -99,7 +103,7 @@ def failed(phases: Sequence[Candidate], plan: str = "PLAN") -> Candidate:
     for phase in phases:
         if phase.status == "failed":
             return phase
-    raise RefusedByGate("no phase has failed", f"`planforge plan run {plan}` goes on with what is left")
+    raise RefusedByGate("no phase has failed", Advice("run the others with {}", Action("plan run", plan)))
 
 
 def skippable(phases: Sequence[Candidate], plan: str = "PLAN") -> Candidate:
@@ -110,7 +114,7 @@ def skippable(phases: Sequence[Candidate], plan: str = "PLAN") -> Candidate:
     first = next((phase.id for phase in phases if phase.status not in MET), "PHASE")
     raise RefusedByGate(
         "no phase is in progress or has failed",
-        f"name the one to leave out: `planforge plan skip {plan} {first} --reason TEXT`",
+        Advice("name the one to leave out: {}", Action("plan skip", plan, first, reason=TEXT)),
     )
 
 

@@ -94,19 +94,6 @@ def gathering(question: Question) -> GatherContext:
     )
 
 
-def plainly(question: Question) -> RunAgent:
-    """The question without any context, as it was asked before there was one."""
-    return RunAgent(
-        role=question.role,
-        access=question.access,
-        worktree=question.worktree,
-        base=question.base,
-        prompt=question.prompt.plain,
-        lease=question.lease,
-        turn=question.turn,
-    )
-
-
 def usable(answer: AgentAnswer) -> str:
     """Anything will do."""
     del answer
@@ -158,9 +145,14 @@ async def _answered(
 ) -> AgentAnswer | PerformerFailed:
     """An answer that can be used, or why there is none."""
     composed = compose(question.prompt, gathered, question.closure, problem=problem)
-    asking = msgspec.structs.replace(
-        plainly(question),
+    asking = RunAgent(
+        role=question.role,
+        access=question.access,
+        worktree=question.worktree,
+        base=question.base,
         prompt=composed.text,
+        lease=question.lease,
+        turn=question.turn,
         session=talk.name if talk else "",
         tier=question.tier,
         output=gathered.output,

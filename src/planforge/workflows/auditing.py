@@ -14,9 +14,10 @@ import hashlib
 from collections.abc import Sequence
 
 from planforge.documents import plan as plans
+from planforge.documents.phases import Phase
 from planforge.errors import PerformerFailed
-from planforge.kernel.effects import ClaimLease, CloseWorktree, Leased, Note, OpenWorktree, ReleaseLease
-from planforge.kernel.events import AttemptRejected, AuditRecorded, StepCompleted, StepFailed
+from planforge.kernel.effects import CloseWorktree, Leased, Note, OpenWorktree, ReleaseLease
+from planforge.kernel.events import AuditRecorded, StepCompleted, StepFailed
 from planforge.rules.loops import Decision, Done, Escalate, Loop, Round
 from planforge.rules.loops.policies import named
 from planforge.rules.loops.revisions import Revisions
@@ -24,36 +25,37 @@ from planforge.rules.verdicts import Judgement, Verdict, parse_audit
 from planforge.workflows import phase as phases
 from planforge.workflows import prompts
 from planforge.workflows.asking import UNUSABLE
+from planforge.workflows.attempt import (
+    Change,
+    Proposal,
+    Rejected,
+    StepResult,
+    begin,
+    check,
+    completed,
+    land,
+    propose,
+    rejected,
+    started,
+)
 from planforge.workflows.context import Prompt
 from planforge.workflows.forge import no_verdict, recorded
-from planforge.workflows.phase import Place
-from planforge.workflows.step import (
-    EVERYTHING,
-    Asked,
-    Proposal,
-    Refused,
-    StepRequest,
-    StepResult,
-    landed,
-    propose,
-    started,
-    told_of,
-)
 
 POLICY = "repeated-failure"
 
 
-async def audit(request: StepRequest, text: str, fixes: int) -> StepResult:
+async def audit(change: Change, phase: Phase, text: str, fixes: int) -> StepResult:
     """Audit, mend and audit again until it passes or there is nothing more to be tried."""
-    await started(request, 1, request.base, None)
-    return await _Auditing(request, text, fixes).result()
+    await started(change, 1, change.base, None)
+    return await _Auditing(change, phase, text, fixes).result()
 
 
 class _Auditing:
     """One audit with its fixes: what was mended so far and has not landed, and under which lease."""
 
-    def __init__(self, request: StepRequest, text: str, fixes: int) -> None:
-        self._request = request
+    def __init__(self, change: Change, phase: Phase, text: str, fixes: int) -> None:
+        self._change = change
+        self._phase = phase
         self._text = text
         self._fixes = fixes
         self._loop = Loop(named(POLICY, {"cap": fixes + 1}))
@@ -75,7 +77,7 @@ class _Auditing:
                 raise
             result = self._failed(error.message)
         await self._release(result.reason)
-        plan, step, attempts = self._request.plan, self._request.phase.id, self._used + 1
+        plan, step, attempts = self._change.plan, self._change.step, self._used + 1
         if not result.done:
             await Note(StepFailed(plan=plan, step=step, attempts=attempts, reason=result.reason))
         elif self._proposal is None:
@@ -87,21 +89,22 @@ class _Auditing:
             await ReleaseLease(lease=self._lease, reason=reason)
 
     def _failed(self, reason: str) -> StepResult:
-        step, base = self._request.phase.id, self._request.base
-        return StepResult(step=step, done=False, tip=base, reason=reason, person=True)
+        change = self._change
+        return StepResult(step=change.step, done=False, tip=change.base, reason=reason, person=True)
 
     async def _ended(self, decision: Decision) -> StepResult:
         """How the step ends; what was mended lands if the audit has passed it."""
-        request, step = self._request, self._request.phase.id
+        change, number = self._change, self._used + 1
         if not isinstance(decision, Done):
             kept = " (what was mended is kept, and has not landed)" if self._proposal else ""
             return self._failed(f"{self._said}{kept}")
         if self._proposal is None:
-            return StepResult(step=step, done=True, tip=request.base, reason=decision.reason)
-        outcome = await landed(request, self._used + 1, self._proposal, self._lease)
-        if isinstance(outcome, StepResult):
-            return outcome
-        await self._reject(outcome)
+            return StepResult(step=change.step, done=True, tip=change.base, reason=decision.reason)
+        assert self._lease is not None  # taken before anything was mended
+        outcome = await land(change, number, self._proposal, self._lease)
+        if isinstance(outcome, Proposal):
+            return await completed(change, number, outcome)
+        await rejected(change, number, outcome)
         return self._failed(outcome.reason)
 
     async def _rounds(self) -> Decision:
@@ -128,13 +131,14 @@ class _Auditing:
 
     async def _audited(self, number: int) -> tuple[str, str, Judgement]:
         """Who audited what is there now, in which words, and the verdict."""
-        request, phase = self._request, self._request.phase
-        worktree = phase.id if number == 1 else f"{phase.id}-again-{number}"
-        place = Place(worktree=worktree, commit=self._commit)
-        prompt = prompts.review(request.plan, phase, plans.approvable(self._text), number)
-        await OpenWorktree(name=worktree, commit=place.commit)
+        change, commit = self._change, self._commit
+        worktree = change.step if number == 1 else f"{change.step}-again-{number}"
+        prompt = prompts.review(change.plan, self._phase, plans.approvable(self._text), number)
+        await OpenWorktree(name=worktree, commit=commit)
         try:
-            answer = await phases.ask(request, "auditor", place, prompt, no_verdict)
+            answer = await phases.ask(
+                change, "auditor", prompt, worktree=worktree, commit=commit, fault=no_verdict
+            )
         except PerformerFailed:
             await CloseWorktree(name=worktree)
             raise
@@ -144,54 +148,49 @@ class _Auditing:
     @property
     def _commit(self) -> str:
         """The work as it is now, mended or not."""
-        return self._proposal.patch.commit if self._proposal else self._request.base
+        return self._proposal.patch.commit if self._proposal else self._change.base
 
     async def _mend(self, verdict: Judgement) -> str:
-        """Have what was found mended; empty if that was taken, or why the last fix there was, was not."""
-        request = self._request
-        if request.leased and self._lease is None:
-            self._lease = await ClaimLease(holder=request.holder, paths=request.phase.files or EVERYTHING)
+        """Have the findings mended. Why the last fix was rejected; empty if it was accepted."""
+        change = self._change
         problem = "there are none"
         while self._used < self._fixes:
             self._used += 1
-            attempt = self._used + 1
-            await started(request, attempt, request.base, self._lease)
-            told = await told_of(request, attempt, request.base, [])
+            number = self._used + 1
+            attempt = await begin(change, number, change.base, lease=self._lease)
             prompt = self._asked(verdict, problem if self._used > 1 else "")
-            asked = Asked(prompt=prompt, base=request.base, commit=self._commit)
-            outcome, self._lease = await propose(request, attempt, asked, told, self._lease)
+            outcome = await propose(attempt, prompt, self._commit)
+            self._lease = attempt.lease
+            if isinstance(outcome, Proposal):
+                outcome = await check(change, number, outcome)
             if isinstance(outcome, Proposal):
                 repeated = self._revisions.repeated(outcome.patch.tree, "the developer")
                 if not repeated:
                     self._proposal = outcome
                     return ""
-                await self._reject(Refused(reason=repeated, tip=request.base))
+                await rejected(change, number, Rejected(reason=repeated, tip=change.base))
                 return repeated
             problem = outcome.reason
-            await self._reject(outcome)
+            await rejected(change, number, outcome)
         return problem
 
     def _asked(self, verdict: Judgement, problem: str) -> Prompt:
         return prompts.fix(
-            self._request.plan,
-            self._request.phase,
+            self._change.plan,
+            self._phase,
             fix=self._used,
             last=self._used == self._fixes,
-            objective=self._request.objective,
+            objective=phases.objective_of(self._text),
             findings=verdict.findings,
             problem=problem,
         )
-
-    async def _reject(self, refused: Refused) -> None:
-        plan, step = self._request.plan, self._request.phase.id
-        await Note(AttemptRejected(plan=plan, step=step, attempt=self._used + 1, reason=refused.reason))
 
     def _noted(self, by: str, verdict: Judgement, decision: Decision) -> AuditRecorded:
         passed = verdict.verdict is Verdict.APPROVED
         said = f"the audit says {verdict.verdict.value} ({verdict.reason})"
         return AuditRecorded(
-            plan=self._request.plan,
-            step=self._request.phase.id,
+            plan=self._change.plan,
+            step=self._change.step,
             round=self._loop.round,
             by=by,
             verdict=verdict.verdict.value,

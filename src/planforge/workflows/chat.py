@@ -116,11 +116,9 @@ async def chat(request: ChatRequest) -> ChatResult:
 def prompt(request: ChatRequest) -> Prompt:
     """What the agent is told."""
     earlier = "\n\n".join(f"They said:\n{each.text}\n\nYou said:\n{each.answer}" for each in request.earlier)
-    head = f"Role: {ROLE}"
     material = (
         Material(name="what they say", text=request.text),
         Material(name="the state of the project", text=request.state),
         Material(name="what was said before", text=earlier),
     )
-    plain = "\n\n".join([head, ASKED, *(f"{each.name}:\n{each.text}" for each in material), CLOSING])
-    return Prompt(head=head, asked=ASKED, material=material, closing=CLOSING, plain=plain)
+    return Prompt(head=f"Role: {ROLE}", asked=ASKED, material=material, closing=CLOSING)

@@ -77,8 +77,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     closing: str = ""
     verdict: str = ""
     """How the answer is read, if it is a review: a kind of `rules.verdicts`."""
-    plain: str
-    """The same as one text, as agents were told it before contexts were composed."""
+    lasting: int = 1
+    """How many pieces of its material an agent gets that goes on with the task of another."""
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +115,7 @@ def compose(
     found = [_Part(**msgspec.structs.asdict(part)) for part in gathered.parts]
     found += _of_steps(gathered, closure)
     found = [_dropped(part) if problem and part.name in DROPPED else part for part in found]
-    if gathered.scaled and (scale := SCALES.get(prompt.verdict)):
+    if scale := SCALES.get(prompt.verdict):
         prompt = msgspec.structs.replace(prompt, closing=f"{prompt.closing}\n{scale}")
     found.append(_task(prompt, gathered.budgets.get(TASK), problem))
     order = list(TITLES)

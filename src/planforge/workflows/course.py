@@ -13,11 +13,14 @@ import msgspec
 from planforge.kernel.effects import Access, DocumentText, DoneStep
 from planforge.kernel.objects import address
 from planforge.rules.findings import Finding
+from planforge.rules.gates.evaluation import VOID
 from planforge.rules.loops import Loop
 from planforge.rules.loops.policies import POLICIES, named
 from planforge.rules.loops.revisions import Revisions
 from planforge.rules.pipelines import Pipeline, Stage
 from planforge.workflows.asking import Conversation
+
+APPROVED = "approved"
 
 ROOM = ("max_iterations", "cap", "ceiling")
 """What policies call the number of rounds that there may be."""
@@ -57,6 +60,10 @@ class PipelineRequest(msgspec.Struct, frozen=True, kw_only=True):
     base_tree: str
     attempts: int = 3
     """How often a change is tried before a person has to look."""
+    handoffs: int = 0
+    """How often the agent of one attempt may hand over."""
+    escalate_after: int = 0
+    """After how many attempts without progress the next one gets a heavy model, once; 0 is never."""
     status: str = "draft"
     start: str = ""
     """The stage to begin with; empty is the first."""
@@ -66,10 +73,8 @@ class PipelineRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The change that an earlier run left."""
     tree: str = ""
     standing: tuple[Standing, ...] = ()
-    inspected: bool = False
-    """Whether what an earlier run left is looked at before it lands; runs recorded before that do without."""
-    revised: bool = False
-    """A revision that changes nothing stops the task. False is for runs that were recorded before that."""
+    unlanded: str = ""
+    """Why an earlier change of this task could not land; it is made anew."""
 
     @property
     def branch(self) -> str:
@@ -111,6 +116,8 @@ class Course:
         self.protected: tuple[str, ...] = ()
         self.former: tuple[str, ...] = ()
         """The files of tests that were there before and that the change did more to than add tests."""
+        self.attempts: dict[str, int] = {}
+        """How many attempts each stage has made in this run."""
         self.problem: Problem | None = None
         self.verdicts = {each.stage: (each.verdict, each.judged) for each in request.standing if each.verdict}
         self.documents = {
@@ -120,6 +127,13 @@ class Course:
         }
         self.told: list[DoneStep] = []
         """What the stages so far did, for those who come after."""
+        if request.unlanded:
+            title = "an earlier change did not land; make it anew on what is there now"
+            self.told.append(
+                DoneStep(step="land", title=title, files=(), claim="", evidence=request.unlanded)
+            )
+        self.stopped_at = ""
+        """The stage to go on at, where that is not the one that it stopped at."""
         self.reason = ""
         """What the last stage came to."""
         self.refused = False
@@ -169,7 +183,7 @@ class Course:
         """Why what a stage has written is no revision, if it was to be one; empty if it is new."""
         revisions = self._revisions.setdefault(stage.name, Revisions())
         repeated = revisions.repeated(written, f"the {self.role(stage)}")
-        return repeated if self.request.revised and self.problem is not None else ""
+        return repeated if self.problem is not None else ""
 
     def role(self, stage: Stage) -> str:
         """Who is asked: whoever revises, where a stage is come back to."""
@@ -191,6 +205,16 @@ class Course:
             if set(each.writes) & set(stage.judges):
                 yield each
 
+    def nothing_to_judge(self, name: str) -> str:
+        """What a stage judges that nobody has written yet; empty if all of it is there."""
+        stage = self.request.pipeline.stages[self.request.pipeline.index(name)]
+        for each in self.subjects(stage):
+            text = self.documents.get(each.leaves)
+            written = self.changed if self.writes_code(each) else text is not None and text.object
+            if not written:
+                return f"`{each.name}`"
+        return ""
+
     def texts(self, stages: Iterable[Stage]) -> list[str]:
         """The documents that these stages leave."""
         return [each.leaves for each in stages if not self.writes_code(each)]
@@ -203,15 +227,36 @@ class Course:
             found[each.name] = self.tree if self.writes_code(each) else text.object if text else ""
         return address(msgspec.json.encode(found, order="sorted"))
 
+    def verdict(self, name: str) -> str:
+        """What a stage came to last; `void` if that was about something else than there is now."""
+        verdict, judged = self.verdicts.get(name, ("", ""))
+        stage = self.request.pipeline.stages[self.request.pipeline.index(name)]
+        return verdict if not verdict or judged == self.judged(stage) else VOID
+
+    def void(self, before: Stage) -> list[str]:
+        """The stages before one whose verdict is about something else than there is now."""
+        of = self.request.pipeline
+        earlier = of.stages[: of.index(before.name)]
+        return [each.name for each in earlier if each.judges and self.verdict(each.name) == VOID]
+
     def missing(self) -> list[str]:
         """The required stages that have not approved what there is now."""
+        stages, required = self.request.pipeline.stages, self.request.pipeline.requires
+        return [each.name for each in stages if each.name in required and self.verdict(each.name) != APPROVED]
+
+    def earned(self) -> str:
+        """The status that follows from what there is and from who has approved exactly that."""
         stages = self.request.pipeline.stages
-        required = [stage for stage in stages if stage.name in self.request.pipeline.requires]
-        return [
-            stage.name
-            for stage in required
-            if self.verdicts.get(stage.name) != ("approved", self.judged(stage))
-        ]
+        approved = [stage for stage in stages if stage.judges and self.verdict(stage.name) == APPROVED]
+        of_code = [stage for stage in approved if any(map(self.writes_code, self.subjects(stage)))]
+        if self.changed:
+            if any(stage.verdict == "person" for stage in of_code):
+                return "approved"
+            return "review-approved" if of_code else "implemented"
+        if approved:
+            return "plan-approved"
+        written = (stage.leaves for stage in stages if stage.writes)
+        return "planned" if any(name in self.documents for name in written) else "draft"
 
     def approved(self) -> str:
         """The hash of what those who had to approve it were shown last."""

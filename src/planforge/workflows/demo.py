@@ -34,13 +34,6 @@ class DemoRequest(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     request: str
     today: str
-    leased: bool = False
-    inspected: bool = False
-    """False is for runs that were recorded before there were leases."""
-    composed: bool = False
-    """False is for runs that were recorded before contexts were composed."""
-    phased: bool = False
-    """False is for runs that were recorded before phases were in the ledger."""
 
 
 class DemoResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +54,6 @@ async def demo(request: DemoRequest) -> DemoResult:
             project="wordcount",
             today=request.today,
             base=base,
-            composed=request.composed,
         )
     )
     question = f"Approve {request.plan} ({forged.reason} after {counted(forged.rounds, 'round')})?"
@@ -77,12 +69,8 @@ async def demo(request: DemoRequest) -> DemoResult:
             base=base,
             today=request.today,
             parallel=True,
-            leased=request.leased,
-            inspected=request.inspected,
-            composed=request.composed,
-            escalate_after=ESCALATE_AFTER if request.composed else 0,
-            phased=request.phased,
-            fixes=FIXES if request.phased else 0,
+            escalate_after=ESCALATE_AFTER,
+            fixes=FIXES,
         )
     )
     return DemoResult(forged=forged, ran=ran)

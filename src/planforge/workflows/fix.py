@@ -17,8 +17,10 @@ from planforge.kernel.events import PlanEnded, PlannedStep, PlanStarted
 from planforge.kernel.wording import counted
 from planforge.rules import small
 from planforge.rules.small import Limits
+from planforge.workflows import prompts
+from planforge.workflows.attempt import Change, StepResult, implement
+from planforge.workflows.context import Prompt
 from planforge.workflows.plan_run import GATE, branch_of
-from planforge.workflows.step import StepRequest, StepResult, implement
 
 STEP = "phase-1"
 NOT_SMALL = "it is not small"
@@ -83,7 +85,7 @@ async def fix(request: FixRequest) -> FixResult:
     if request.accepts:
         return await _accepted(request, tip)
     try:
-        result = await implement(_step(request, phase, tip))
+        result = await implement(_change(request, phase, tip))
     except PerformerFailed as error:
         result = StepResult(step=STEP, done=False, tip=tip, reason=error.message)
     if not result.done:
@@ -129,24 +131,29 @@ def _phase(request: FixRequest) -> Phase:
     )
 
 
-def _step(request: FixRequest, phase: Phase, base: str) -> StepRequest:
+def _change(request: FixRequest, phase: Phase, base: str) -> Change:
     limits = request.limits
-    return StepRequest(
+    objective = (
+        "A small change, and nothing beside it: at most "
+        f"{counted(limits.max_files, 'file')} and {counted(limits.max_lines, 'line')} added and removed."
+    )
+
+    def asked(attempt: int, why: str) -> Prompt:
+        return prompts.implement(
+            request.fix, phase, attempt=attempt, objective=objective, notes="", problem=why
+        )
+
+    return Change(
         plan=request.fix,
         run=request.run,
-        content=request.content,
-        branch=branch_of(request.fix),
-        objective=(
-            "A small change, and nothing beside it: at most "
-            f"{counted(limits.max_files, 'file')} and {counted(limits.max_lines, 'line')} added and removed."
-        ),
-        notes="",
-        phase=phase,
+        step=STEP,
+        title=request.title,
         base=base,
+        files=request.files,
+        prompt=asked,
+        branch=branch_of(request.fix),
+        content=request.content,
         attempts=request.attempts,
-        inspected=True,
-        leased=True,
         handoffs=request.handoffs,
-        composed=True,
         escalate_after=request.escalate_after,
     )

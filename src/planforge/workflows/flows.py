@@ -1,13 +1,21 @@
-"""The flows by name, so that a run can be taken up again from what its ledger says."""
+"""
+The flows, each declared once: what it is asked, what its result means, how its work goes on.
+
+Nothing else asks which flow a run is of. A new flow is its own module and a declaration here. What it asks
+for beyond the usual effects is a group in `app/compose.py`, which it names in `needs`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import msgspec
 
+from planforge.actions import TEXT, Action, Advice, Blank, Hint
+from planforge.errors import NeedsPerson, RefusedByGate
 from planforge.kernel.effects import Flow
+from planforge.kernel.wording import counted
 from planforge.workflows.chat import ChatRequest, ChatResult, chat
 from planforge.workflows.course import PipelineRequest, PipelineResult
 from planforge.workflows.demo import DemoRequest, DemoResult, demo
@@ -24,33 +32,222 @@ from planforge.workflows.landing import (
 from planforge.workflows.pipeline import pipeline
 from planforge.workflows.plan_run import PlanRunRequest, PlanRunResult, plan_run
 
-Result = (
-    ForgeResult
-    | PlanRunResult
-    | DemoResult
-    | LandResult
-    | UpdateResult
-    | PipelineResult
-    | FixResult
-    | ChatResult
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What the result of a flow means for the person who started it."""
+
+    succeeded: bool
+    reason: str
+    exit_code: int
+
+
+class Story(Protocol):
+    """What is known of a run that is over (`app/report.py`)."""
+
+    plan: str
+    """What it was about, which is not always a plan."""
+    request: str
+    written: bool
+    status: str
+    reason: str
+    exit_code: int | None
+    cancelled: bool
+    branch: str
+
+
+def _ended(run: str, subject: str) -> Action:
+    del subject
+    return Action("cancel", run)
+
+
+def _nothing(story: Story) -> tuple[Hint, ...]:
+    del story
+    return ()
+
+
+class Declaration(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that has to be known about a flow."""
+
+    name: str
+    flow: Callable[[Any], Flow[Any]]
+    request: type[msgspec.Struct]
+    version: int = 1
+    """Goes up when the flow asks for other effects, or in another order, than recorded runs did."""
+    outcome: Callable[[Any], Outcome]
+    """What its result means."""
+    again: Callable[[str], Advice]
+    """How the work on a subject goes on if a run cannot be resumed, as after an upgrade."""
+    end: Callable[[str, str], Action] = _ended
+    """How a person ends a run of a subject."""
+    following: Callable[[Story], tuple[Hint, ...]] | None = _nothing
+    """What a person can do after a run; None if the phases of its plan say that."""
+    needs: tuple[str, ...] = ()
+    """Groups of effects that have to be performed besides the usual ones (`app/compose.py`)."""
+    told: str = "run"
+    """How a chat tells how a run ended (`app/language/endings.py`)."""
+
+
+# Plans
+
+
+def _forged(result: ForgeResult) -> Outcome:
+    exit_code = 0 if result.clean else NeedsPerson.exit_code if result.content else 1
+    return Outcome(result.clean, result.reason, exit_code)
+
+
+def _after_forge(story: Story) -> tuple[Hint, ...]:
+    if story.cancelled:
+        return (Action("forge", Blank("what you want")),)
+    if not story.written:
+        return (Action("doctor"),)
+    if story.status == "done":
+        return (Action("plan approve", story.plan),)
+    show = Action("plan show", story.plan)
+    if story.status == "failed":
+        return (show, Advice("edit the plan and run {}", Action("forge", story.plan)))
+    return (show,)
+
+
+def _plan_ran(result: PlanRunResult) -> Outcome:
+    exit_code = RefusedByGate.exit_code if result.voided else NeedsPerson.exit_code if result.person else 1
+    return Outcome(result.done, result.reason, 0 if result.done else exit_code)
+
+
+def _plan_again(plan: str) -> Advice:
+    approve, run = Action("plan approve", plan), Action("plan run", plan)
+    return Advice("{} and {}: what has landed is kept", approve, run)
+
+
+def _demo_played(result: DemoResult) -> Outcome:
+    if result.ran is None:
+        return Outcome(False, "the plan was not approved", RefusedByGate.exit_code)
+    return _plan_ran(result.ran)
+
+
+# Fixes and tasks
+
+
+def _fixed(result: FixResult) -> Outcome:
+    exit_code = 0 if result.done else NeedsPerson.exit_code if result.large else 1
+    return Outcome(result.done, result.reason, exit_code)
+
+
+def _after_fix(story: Story) -> tuple[Hint, ...]:
+    if story.status == "done":
+        return (Action("land", story.plan),)
+    if story.exit_code == NeedsPerson.exit_code:
+        found = f"{story.request}\n\nFound when {story.plan} was tried: {story.reason}"
+        return (Action("forge", found), Action("fix", accept=story.plan, reason=TEXT))
+    return (Action("fix", again=story.plan),) if story.status == "failed" else ()
+
+
+def _through_pipeline(result: PipelineResult) -> Outcome:
+    exit_code = RefusedByGate.exit_code if result.refused else NeedsPerson.exit_code
+    return Outcome(result.done, result.reason, 0 if result.done else exit_code)
+
+
+def _after_pipeline(story: Story) -> tuple[Hint, ...]:
+    return (Action("land" if story.branch else "task show", story.plan),)
+
+
+# Landing, and talking
+
+
+def _landed(result: LandResult) -> Outcome:
+    exit_code = 0 if result.done else RefusedByGate.exit_code if result.refused else 1
+    return Outcome(result.done, result.reason, exit_code)
+
+
+def _updated(result: UpdateResult) -> Outcome:
+    return Outcome(True, result.reason, 0)
+
+
+def _land_again(branch: str) -> Advice:
+    del branch
+    return Advice("{} again: what has landed is kept", Action("land"))
+
+
+def _answered(result: ChatResult) -> Outcome:
+    done = f", with {counted(len(result.done), 'action')}" if result.done else ""
+    return Outcome(not result.problem, result.problem or f"answered{done}", 1 if result.problem else 0)
+
+
+DECLARED = (
+    Declaration(
+        name="forge",
+        flow=forge,
+        request=ForgeRequest,
+        version=2,
+        outcome=_forged,
+        again=lambda _: Advice("forge it again"),
+        end=lambda _, plan: Action("forge cancel", plan),
+        following=_after_forge,
+    ),
+    Declaration(
+        name="plan_run",
+        flow=plan_run,
+        request=PlanRunRequest,
+        version=2,
+        outcome=_plan_ran,
+        again=_plan_again,
+        following=None,
+    ),
+    Declaration(
+        name="fix",
+        flow=fix,
+        request=FixRequest,
+        version=2,
+        outcome=_fixed,
+        again=lambda fix: Advice("{}: what was tried is kept", Action("fix", again=fix)),
+        following=_after_fix,
+    ),
+    Declaration(
+        name="pipeline",
+        flow=pipeline,
+        request=PipelineRequest,
+        version=2,
+        outcome=_through_pipeline,
+        again=lambda task: Advice("{}: what there is of it is kept", Action("task resume", task)),
+        following=_after_pipeline,
+    ),
+    Declaration(
+        name="demo",
+        flow=demo,
+        request=DemoRequest,
+        version=2,
+        outcome=_demo_played,
+        again=_plan_again,
+        following=None,
+        needs=("stage",),
+    ),
+    Declaration(
+        name="land",
+        flow=land,
+        request=LandRequest,
+        version=2,
+        outcome=_landed,
+        again=_land_again,
+        needs=("landing",),
+        told="landing",
+    ),
+    Declaration(
+        name="update_checkout",
+        flow=update_checkout,
+        request=UpdateRequest,
+        outcome=_updated,
+        again=_land_again,
+        needs=("landing",),
+        told="landing",
+    ),
+    Declaration(
+        name="chat",
+        flow=chat,
+        request=ChatRequest,
+        outcome=_answered,
+        again=lambda _: Advice("say it again"),
+        needs=("actions",),
+        told="answer",
+    ),
 )
 
-
-class Entry(NamedTuple):
-    """A flow, its version, and the type of what it is asked."""
-
-    flow: Callable[[Any], Flow[Result]]
-    request: type[msgspec.Struct]
-    version: int
-
-
-FLOWS: dict[str, Entry] = {
-    "forge": Entry(forge, ForgeRequest, 1),
-    "plan_run": Entry(plan_run, PlanRunRequest, 1),
-    "fix": Entry(fix, FixRequest, 1),
-    "pipeline": Entry(pipeline, PipelineRequest, 1),
-    "demo": Entry(demo, DemoRequest, 1),
-    "land": Entry(land, LandRequest, 1),
-    "update_checkout": Entry(update_checkout, UpdateRequest, 1),
-    "chat": Entry(chat, ChatRequest, 1),
-}
+FLOWS = {each.name: each for each in DECLARED}

@@ -51,8 +51,6 @@ from planforge.workflows.context import Prompt
 WORKTREE = "forge"
 Cause = Literal["draft", "audit", "revision"]
 GIVE_UP, ASK_AGAIN = "give up", "ask again"
-DRAFT_TRIES = 2
-"""An answer that is not a plan is asked for once more."""
 
 
 class ForgeRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,25 +63,12 @@ class ForgeRequest(msgspec.Struct, frozen=True, kw_only=True):
     today: str
     base: str
     cap: int = 5
-    composed: bool = False
-    """Agents get a composed context; False is for runs that were recorded before that."""
-    costed: bool = False
-    """Questions to people say what each answer costs; False is for runs that were recorded before that."""
-    fingerprints: bool = False
-    """Findings are known again by their fingerprints; False is for runs that were recorded before that."""
     task: str = ""
-    """The task behind the plan; empty is for runs that were recorded before there were any."""
+    """The task behind the plan, if there is one."""
     context: str = ""
     """What was given along with the request."""
     source: str = ""
     """Where that is from."""
-    whole: bool = False
-    """
-    The audit log says in a line of our own how the loop ended, the form of the plan is looked at once more,
-    and a draft that gives the template back is none. False is for runs that were recorded before that.
-    """
-    revised: bool = False
-    """A revision that changes nothing ends the loop. False is for runs that were recorded before that."""
     resumed: bool = False
     """There is a plan: the file as it is on disk is audited, and not drafted anew."""
     earlier: tuple[RecordedFinding, ...] = ()
@@ -137,13 +122,13 @@ async def forge(request: ForgeRequest) -> ForgeResult:
             break
         text = plans.with_body(draft.text, body)
         repeated = revisions.repeated(plans.approvable(text), "the reviser")
-        if repeated and request.revised:
+        if repeated:
             decision = Halt(reason=f"{repeated}: edit the plan yourself")
             break
         draft = await _written(request, "revision", draft.before + loop.round, text, draft)
     await CloseWorktree(name=WORKTREE)
     await MarkPlan(plan=request.plan, status=PlanStatus.REVIEW.value)
-    warning = _warning(draft.text) if request.whole and isinstance(decision, Done) else ""
+    warning = _warning(draft.text) if isinstance(decision, Done) else ""
     content = plans.content_hash(draft.text)
     return await _end(request, draft.before + loop.round, content, decision, warning)
 
@@ -208,9 +193,6 @@ async def _audited(
         )
     )
     closing = _closing(decision, draft.text)
-    if not request.whole:
-        notes = f"{notes}\n\n{closing}" if closing and not isinstance(decision, Done) else notes
-        closing = ""
     text = plans.with_audit_round(draft.text, number, request.today, notes, closing)
     return await _written(request, "audit", number, text, draft), decision
 
@@ -269,31 +251,16 @@ def _revision(request: ForgeRequest, loop: Loop, draft: _Draft) -> Prompt:
 
 async def _plan_from(agents: _Agents, role: str, prompt: Prompt) -> str | Halt:
     """Ask for a plan; the loop halts if what comes back is not one."""
-    for _ in range(agents.tries):
-        answer = await agents.ask(role, prompt, agents.no_plan)
-        if isinstance(answer, Halt):
-            return answer
-        try:
-            return plans.drafted_body(answer.text)
-        except InvalidDocument:
-            continue
-    return Halt(reason=f"the {role} gave no plan")
+    answer = await agents.ask(role, prompt, agents.no_plan)
+    return answer if isinstance(answer, Halt) else plans.drafted_body(answer.text)
 
 
-def no_plan(answer: AgentAnswer) -> str:
-    """Why an answer is no plan; empty if it is one."""
+def no_plan(answer: AgentAnswer, form: str = "") -> str:
+    """Why an answer is no plan; empty if it is one. The template given back is none."""
     try:
-        plans.drafted_body(answer.text)
+        drafted = plans.drafted_body(answer.text)
     except InvalidDocument as error:
         return error.message
-    return ""
-
-
-def no_plan_of_its_own(answer: AgentAnswer, form: str = "") -> str:
-    """The same, where the template given back is no plan either."""
-    if fault := no_plan(answer):
-        return fault
-    drafted = plans.drafted_body(answer.text)
     return plans.template_echo(drafted) or template.given_back(drafted, form)
 
 
@@ -316,12 +283,7 @@ class _Agents:
     @property
     def no_plan(self) -> Fault:
         """Why an answer is no plan."""
-        return partial(no_plan_of_its_own, form=self._request.form) if self._request.whole else no_plan
-
-    @property
-    def tries(self) -> int:
-        """How often an answer that is no plan is asked for from outside of `ask`, which does so itself."""
-        return 1 if self._request.composed else DRAFT_TRIES
+        return partial(no_plan, form=self._request.form)
 
     async def ask(
         self, role: str, prompt: Prompt, fault: Fault = usable, said: Sequence[tuple[Finding, ...]] = ()
@@ -336,8 +298,6 @@ class _Agents:
             base=request.base,
             prompt=prompt,
         )
-        if not request.composed:
-            return await asking.plainly(question)
         if role not in self._gathered:
             self._gathered[role] = await asking.gathering(question)
         question = await self._escalated(question, said)
@@ -361,7 +321,7 @@ class _Agents:
     async def _escalated(self, question: Question, said: Sequence[tuple[Finding, ...]]) -> Question:
         """The question with a heavier model, if those before it went round in circles."""
         own = self._gathered[question.role].tier
-        reason = escalation.after_rounds(said, own, by_title=not self._request.fingerprints)
+        reason = escalation.after_rounds(said, own)
         if not reason:
             return question
         await Note(
@@ -379,11 +339,8 @@ class _Agents:
     async def _asked_again(self, role: str, problem: str) -> bool:
         plan = self._request.plan
         question = f"the {role} of {plan} gave nothing that could be used, twice: {problem}; ask again?"
-        if self._request.costed:
-            asked = AskHuman(question=question, choices=_choices(role), resumed=ASK_AGAIN)
-        else:
-            asked = AskHuman(question=question, options=(GIVE_UP, ASK_AGAIN), resumed=ASK_AGAIN)
-        return (await asked).answer == ASK_AGAIN
+        reply = await AskHuman(question=question, choices=_choices(role), resumed=ASK_AGAIN)
+        return reply.answer == ASK_AGAIN
 
     def _talk(self, role: str) -> Conversation:
         """Whoever drafts and whoever revises is one; the auditor is another."""

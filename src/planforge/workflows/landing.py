@@ -1,11 +1,11 @@
 """
-The landing queue: finished plans, one after the other, onto the person's branch.
+The landing queue: finished plans and tasks, one after the other, onto the person's branch.
 
 Each is merged, and the merged tree checked again, before the branch moves to it by
 compare-and-swap. What the person commits meanwhile is merged and checked as well.
-A conflict opens steps again, with both sides kept. Where both sides pass and the
-merged tree does not, the commit that it comes from is looked for; what cannot be
-told is said to be so.
+A conflict opens steps of a plan again, and sends a task back to its code, with both
+sides kept. Where both sides pass and the merged tree does not, the commit that it
+comes from is looked for; what cannot be told is said to be so.
 """
 
 from __future__ import annotations
@@ -43,10 +43,12 @@ from planforge.kernel.events import (
     PlanHeldBack,
     PlanLanded,
     StepReopened,
+    TaskMoved,
 )
 from planforge.kernel.evidence import Evidence, Outcome
 from planforge.kernel.wording import counted
 from planforge.rules.attempts import fault_of_evidence
+from planforge.rules.states.tables import TASK
 from planforge.workflows import merges
 from planforge.workflows.culprit import Blame, find
 
@@ -168,7 +170,7 @@ def _result(
     request: LandRequest, target: Target, landed: tuple[str, ...], left: Mapping[str, NotLanded]
 ) -> LandResult:
     place = f"`{target.landing}`"
-    count = counted(len(landed), "plan")
+    count = _counted(landed)
     reasons = [f"{count} landed on {place}"] if landed or left else [f"nothing to land on {place}"]
     reasons += [f"`{item.plan}` did not: {item.reason}" for item in left.values()]
     return LandResult(
@@ -182,6 +184,13 @@ def _result(
         done=not left,
         refused=bool(left) and all(item.why is Why.HELD for item in left.values()),
     )
+
+
+def _counted(landed: Collection[str]) -> str:
+    tasks = sum(name.startswith("task-") for name in landed)
+    plans = len(landed) - tasks
+    counts = [counted(plans, "plan")] if plans or not tasks else []
+    return " and ".join([*counts, *([counted(tasks, "task")] if tasks else [])])
 
 
 # Where it lands
@@ -238,13 +247,14 @@ async def _restarted(request: LandRequest, target: Target, reason: str) -> None:
     )
 
 
-async def _advanced(target: Target, commit: str) -> bool:
+async def _advanced(target: Target, commit: str, item: str = "") -> bool:
     landing = await AdvanceBranch(
         branch=target.branch,
         branch_at=target.branch_at,
         landing=target.landing,
         commit=commit,
         expected=target.tip,
+        item=item,
     )
     return landing.landed
 
@@ -254,6 +264,9 @@ async def _advanced(target: Target, commit: str) -> bool:
 
 async def _tried(request: LandRequest, target: Target, item: QueuedPlan) -> NotLanded | None:
     """Land one plan, or say why not; None if it landed, or must be tried again where the branch is now."""
+    if item.status == "landed":
+        await _moved(item, "land again")
+        item = msgspec.structs.replace(item, status="committed")
     try:
         merged = await Merge(
             ours=target.tip,
@@ -272,7 +285,11 @@ async def _tried(request: LandRequest, target: Target, item: QueuedPlan) -> NotL
         return await _failed(request, target, item, merged, evidence)
     if fault := fault_of_evidence(evidence):
         return await _held(request, item.plan, fault)
-    if await _advanced(target, merged.commit):
+    try:
+        landed = await _advanced(target, merged.commit, item.plan)
+    except PerformerFailed as error:
+        return await _held(request, item.plan, error.message)
+    if landed:
         await Note(
             PlanLanded(
                 plan=item.plan,
@@ -284,7 +301,15 @@ async def _tried(request: LandRequest, target: Target, item: QueuedPlan) -> NotL
                 merged=item.commit,
             )
         )
+        if item.status:
+            await _moved(item, "land")
     return None
+
+
+async def _moved(item: QueuedPlan, event: str, reason: str = "") -> None:
+    """Move a task along its table."""
+    status = TASK.after(item.status, event)
+    await Note(TaskMoved(task=item.plan, event=event, status=status, reason=reason))
 
 
 async def _held(request: LandRequest, plan: str, reason: str) -> NotLanded:
@@ -313,6 +338,9 @@ async def _conflicted(request: LandRequest, target: Target, item: QueuedPlan, me
 
 
 async def _reopened(item: QueuedPlan, steps: Sequence[str], reason: str) -> None:
+    if item.status:
+        await _moved(item, "refused at landing", reason)
+        return
     for step in steps:
         await Note(StepReopened(plan=item.plan, step=step, reason=reason))
     await MarkPlan(plan=item.plan, status=PlanStatus.REVIEW.value)

@@ -18,8 +18,8 @@ from planforge.kernel.effects import Access, AgentAnswer
 from planforge.kernel.events import PlannedStep
 from planforge.workflows import asking, prompts
 from planforge.workflows.asking import Fault, Question, usable
-from planforge.workflows.context import Prompt, closure_of
-from planforge.workflows.step import StepRequest, StepResult
+from planforge.workflows.attempt import Change, StepResult
+from planforge.workflows.context import Prompt
 
 GATE = "plan"
 EDITED = "it was edited after it was approved"
@@ -37,16 +37,8 @@ class PlanRunRequest(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int = 2
     attempts: int = 3
     max_files: int = 5
-    leased: bool = False
-    """Steps lease their files; False is for runs that were recorded before there were leases."""
     handoffs: int = 0
-    inspected: bool = False
-    """Changes are looked at before they are run; False is for runs that were recorded before that."""
-    composed: bool = False
-    """Agents get a composed context; False is for runs that were recorded before that."""
     escalate_after: int = 0
-    phased: bool = False
-    """How far phases have come is in the ledger; False is for runs that were recorded before that."""
     only: str = ""
     """The one phase to do, or `one` for whichever is next; empty is all that are left."""
     fixes: int = 0
@@ -70,13 +62,6 @@ class PlanRunResult(msgspec.Struct, frozen=True, kw_only=True):
     """A person has to look at what an audit says."""
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan's phases, and those that are done."""
-
-    phases: tuple[Phase, ...]
-    done: tuple[str, ...]
-
-
 def branch_of(plan: str) -> str:
     """The branch a plan lands on."""
     return f"planforge/{plan}"
@@ -93,75 +78,80 @@ def planned(phase: Phase) -> PlannedStep:
     )
 
 
-def step_of(
+def change_of(
     request: PlanRunRequest,
     text: str,
     phase: Phase,
     base: str,
-    known: Known,
     *,
+    earlier: tuple[str, ...] = (),
+    closure: tuple[str, ...] = (),
     notes: str = "",
     problem: str = "",
     landed: str = "",
-) -> StepRequest:
-    """What the step of a phase needs to know."""
-    return StepRequest(
+) -> Change:
+    """The change that a phase asks for; `notes` is what phases that only read have found."""
+
+    def asked(attempt: int, why: str) -> Prompt:
+        return prompts.implement(
+            request.plan,
+            phase,
+            attempt=attempt,
+            objective=objective_of(text),
+            notes=notes,
+            problem=why,
+        )
+
+    return Change(
         plan=request.plan,
         run=request.run,
-        content=plans.content_hash(text),
-        branch=branch_of(request.plan),
-        objective=(markdown.body(text, "Objective") or "").strip(),
-        notes=notes,
-        phase=phase,
+        step=phase.id,
+        title=phase.title,
         base=base,
+        files=phase.files,
+        prompt=asked,
+        branch=branch_of(request.plan),
+        content=plans.content_hash(text),
         attempts=request.attempts,
-        leased=request.leased,
         handoffs=request.handoffs,
-        inspected=request.inspected,
-        composed=request.composed,
-        earlier=known.done if request.composed else (),
-        closure=closure_of(known.phases, phase.id) if request.composed else (),
         escalate_after=request.escalate_after,
+        earlier=earlier,
+        closure=closure,
         problem=problem,
         landed=landed,
     )
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where somebody only looks: a worktree, and the commit that is in it."""
-
-    worktree: str
-    commit: str
+def objective_of(text: str) -> str:
+    """What the plan is for."""
+    return (markdown.body(text, "Objective") or "").strip()
 
 
 async def ask(
-    request: StepRequest, role: str, place: Place, prompt: Prompt, fault: Fault = usable
+    change: Change, role: str, prompt: Prompt, *, worktree: str, commit: str, fault: Fault = usable
 ) -> AgentAnswer:
-    """Ask somebody who looks and changes nothing."""
+    """Ask an agent that reads what is in a worktree and changes nothing."""
     question = Question(
-        plan=request.plan,
-        step=request.phase.id,
+        plan=change.plan,
+        step=change.step,
         attempt=1,
         role=role,
         access=Access.READ,
-        worktree=place.worktree,
-        base=place.commit,
-        files=request.phase.files,
-        earlier=request.earlier,
-        closure=request.closure,
+        worktree=worktree,
+        base=commit,
+        files=change.files,
+        earlier=change.earlier,
+        closure=change.closure,
         prompt=prompt,
     )
-    if not request.composed:
-        return await asking.plainly(question)
     return await asking.ask(question, await asking.gathering(question), fault=fault)
 
 
-async def read(request: StepRequest, text: str) -> StepResult:
+async def read(change: Change, phase: Phase, text: str) -> StepResult:
     """Have the code read before anything is changed."""
-    phase, base = request.phase, request.base
-    prompt = prompts.read(request.plan, phase, plans.approvable(text))
-    answer = await ask(request, "developer", Place(worktree=phase.id, commit=base), prompt)
-    return StepResult(step=phase.id, done=True, tip=base, reason="read", notes=answer.text)
+    prompt = prompts.read(change.plan, phase, plans.approvable(text))
+    answer = await ask(change, "developer", prompt, worktree=phase.id, commit=change.base)
+    return StepResult(step=phase.id, done=True, tip=change.base, reason="read", notes=answer.text)
 
 
 def notes_of(results: Sequence[StepResult]) -> str:

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from planforge.errors import PerformerFailed
 from planforge.kernel.effects import FoundFacts, Note, ReadFacts
 from planforge.kernel.events import StageEnded, StageStarted, TaskEnded, TaskMoved
 from planforge.rules.gates.evaluation import Reason, Result, evaluate, places, resolved
-from planforge.rules.gates.grammar import Artifact, Gate, InvalidGate, Require
+from planforge.rules.gates.grammar import After, Artifact, Gate, InvalidGate, Require
 from planforge.rules.gates.grammar import Forbid as ForbidField
 from planforge.rules.loops import Continue, Done, Replan, Round
 from planforge.rules.pipelines import Stage
@@ -30,15 +32,7 @@ from planforge.workflows.stages import Came
 
 APPROVED, REVISION, ESCALATED, COMPLETED = "approved", "revision", "escalated", "completed"
 STUCK = ("blocked", "escalated")
-TO_PLAN = {"plan-revision-required": "plan"}
-TO_CODE = TO_PLAN | {
-    "draft": "implement without approved plan",
-    "planned": "implement without approved plan",
-    "plan-approved": "implement",
-    "code-revision-required": "implement",
-    "implementing": "implemented",
-}
-"""What leads from the statuses of a task that a person has go on at a later stage to what it is judged as."""
+COMMITTED = "committed"
 
 
 async def pipeline(request: PipelineRequest) -> PipelineResult:
@@ -51,8 +45,11 @@ async def pipeline(request: PipelineRequest) -> PipelineResult:
         stage = request.pipeline.stages[index]
         outcome = await _through(course, stage)
         if outcome == ESCALATED:
-            return await _ended(course, course.reason, stage=stage.name, refused=course.refused)
+            stopped_at = course.stopped_at or stage.name
+            return await _ended(course, course.reason, stage=stopped_at, refused=course.refused)
         index = request.pipeline.back_to(index) if outcome == REVISION else index + 1
+    if course.status != COMMITTED:
+        await _move(course, "delivered")
     return await _ended(course, course.reason)
 
 
@@ -77,6 +74,7 @@ async def _through(course: Course, stage: Stage) -> str:
     judged = course.judged(stage) if came.judgement else ""
     verdict = _verdict(came, outcome)
     usage = came.answer.usage if came.answer else None
+    left = came.document or course.documents.get(stage.leaves)
     if came.judgement:
         course.verdicts[stage.name] = (verdict, judged)
     await Note(
@@ -90,8 +88,8 @@ async def _through(course: Course, stage: Stage) -> str:
             reason=course.reason,
             verdict=verdict,
             judged=judged,
-            document=stage.leaves if came.document else "",
-            object=came.document.object if came.document else "",
+            document=stage.leaves if left else "",
+            object=left.object if left else "",
             findings=recorded(came.judgement.findings) if came.judgement else (),
             commit=course.commit if course.changed else "",
             agent=came.answer.agent if came.answer else "",
@@ -100,7 +98,7 @@ async def _through(course: Course, stage: Stage) -> str:
         )
     )
     course.tell(stage, iteration, outcome, came.answer.text if came.answer else "", course.reason)
-    await _move(course, stage, outcome)
+    await _judged(course, stage, outcome)
     if came.answer and came.judgement and came.judgement.verdict is Verdict.UNKNOWN:
         await stages.noticed(course, stage, iteration, "x_verdict_malformed", came.reason)
     if outcome == REVISION:
@@ -116,13 +114,17 @@ async def _came(course: Course, stage: Stage, iteration: int) -> Came:
     result = await _held(course, stage.entry)
     if not result.ok:
         await stages.noticed(course, stage, iteration, "x_gate_closed", result.detail)
+        if result.reason_code is Reason.PREDECESSOR_VERDICT_MISSING and (void := course.void(stage)):
+            course.stopped_at = void[0]
+            said = f"it goes on at `{void[0]}`, which has to see the change"
+            result = msgspec.structs.replace(result, remediation=said)
         return _closed(result)
     try:
         if course.writes_code(stage):
-            await _begin_code(course)
+            await _move(course, "implementing")
         came = await stages.play(course, stage, iteration)
     except IllegalTransition as error:
-        return Came(reason=f"{error.message}: {error.hint}", stuck=True, refused=True)
+        return Came(reason=error.message, stuck=True, refused=True)
     except PerformerFailed as error:
         if error.error not in UNUSABLE:
             return Came(reason=error.message, stuck=True)
@@ -136,7 +138,7 @@ async def _came(course: Course, stage: Stage, iteration: int) -> Came:
 
 def _closed(result: Result, came: Came | None = None) -> Came:
     code = result.reason_code.value if result.reason_code else Reason.TOOL_ERROR.value
-    hint = f"; {result.remediation}" if result.remediation else ""
+    hint = f"; {result.remediation}" if isinstance(result.remediation, str) and result.remediation else ""
     return Came(
         reason=f"{code}: {result.detail}{hint}",
         stuck=True,
@@ -195,7 +197,7 @@ class _Facts:
     def verdict(self, stage: str) -> str | None:
         if stage not in {each.name for each in self._course.request.pipeline.stages}:
             raise KeyError(stage)
-        return self._course.verdicts.get(stage, (None, ""))[0]
+        return self._course.verdict(stage) or None
 
 
 async def _held(course: Course, gate: Gate) -> Result:
@@ -206,6 +208,8 @@ async def _held(course: Course, gate: Gate) -> Result:
         found = FoundFacts()
         if paths or fields:
             found = await ReadFacts(task=course.request.task, paths=paths, fields=fields)
+        if any(isinstance(item, After) for item in gate.directives):
+            await stages.texts_now(course)
         return evaluate(gate, _Facts(found, course), known)
     except InvalidGate as error:
         return Result(
@@ -226,65 +230,35 @@ def asked_by(gate: Gate, known: Mapping[str, str]) -> tuple[tuple[str, ...], tup
 # Statuses
 
 
-async def _begin_code(course: Course) -> None:
-    """The code is being changed now, and is no longer what anybody has approved."""
-    if event := TO_PLAN.get(course.status):
-        await _set(course, event)
-    if course.status in ("draft", "planned"):
-        await _set(course, "implement without approved plan")
-    elif course.status != "implementing":
-        if course.status in ("implemented", "review-approved", "approved"):
-            await _set(course, "code needs revision")
-        await _set(course, "implement")
-
-
-async def _move(course: Course, stage: Stage, outcome: str) -> None:
-    """Move the task along its table, as far as the stage has moved it."""
-    if outcome in (APPROVED, REVISION) or (stage.lands and outcome == COMPLETED):
-        await _catch_up(course, stage)
-    if event := _event(course, stage, outcome):
-        await _set(course, event, course.reason if outcome == ESCALATED else "")
-
-
-async def _catch_up(course: Course, stage: Stage) -> None:
-    """What was judged or has landed was there before: the stage that writes it was not gone through again."""
-    of = course.request.pipeline
-    code = any(map(course.writes_code, of.stages[: of.index(stage.name)]))
-    while event := (TO_CODE if code else TO_PLAN).get(course.status):
-        await _set(course, event)
-
-
-def _event(course: Course, stage: Stage, outcome: str) -> str:
-    code = course.writes_code(stage) or any(map(course.writes_code, course.subjects(stage)))
+async def _judged(course: Course, stage: Stage, outcome: str) -> None:
+    """Give the task the status that follows from what the stage came to."""
+    if course.status == COMMITTED:
+        return  # whatever a later stage makes of it
     if outcome == ESCALATED:
-        return "escalate"
-    if outcome == REVISION:
-        pipeline = course.request.pipeline
-        target = pipeline.stages[pipeline.back_to(pipeline.index(stage.name))]
-        return "code needs revision" if course.writes_code(target) else "plan needs revision"
-    if stage.lands:
-        return "commit" if course.status == APPROVED else "commit without approver"
-    if outcome == COMPLETED:
-        if code:
-            return "implemented"
-        return "plan" if stage.writes and course.status in ("draft", "plan-revision-required") else ""
-    if stage.verdict == "person" and code:
-        return "approve" if course.status in ("implemented", "review-approved") else ""
-    if code:
-        return "review approved" if course.status == "implemented" else ""
-    return "plan approved" if course.status == "planned" else ""
+        await _move(course, "escalated", course.reason)
+    elif outcome == REVISION:
+        of = course.request.pipeline
+        code = course.writes_code(of.stages[of.back_to(of.index(stage.name))])
+        await _move(course, "code-revision-required" if code else "plan-revision-required")
+    else:
+        if (status := course.earned()) != TASK.initial:  # no stage makes a task what it was at first
+            await _move(course, status)
+        if stage.lands and course.changed:
+            await _move(course, COMMITTED)
 
 
-async def _set(course: Course, event: str, reason: str = "") -> None:
-    course.status = TASK.after(course.status, event)
-    await Note(TaskMoved(task=course.request.task, event=event, status=course.status, reason=reason))
+async def _move(course: Course, status: str, reason: str = "") -> None:
+    """Move the task along its table, to a status that may be some rows away."""
+    for row in TASK.way(course.status, status):
+        course.status = row.target
+        await Note(TaskMoved(task=course.request.task, event=row.event, status=row.target, reason=reason))
 
 
 async def _ended(course: Course, reason: str, *, stage: str = "", refused: bool = False) -> PipelineResult:
     request = course.request
     done = not stage
-    landed = done and course.changed and any(each.lands for each in request.pipeline.stages)
-    branch, commit = (request.branch, course.commit) if landed else ("", "")
+    branch = request.branch if course.status == COMMITTED else ""
+    commit = course.commit if done and course.changed else ""
     await Note(
         TaskEnded(
             task=request.task,

@@ -40,21 +40,20 @@ from planforge.kernel.events import (
 from planforge.kernel.wording import counted
 from planforge.rules import selection
 from planforge.rules.selection import MET, ORDER, Candidate
-from planforge.workflows import auditing, earlier
+from planforge.workflows import auditing
+from planforge.workflows.attempt import Change, StepResult, implement, started
 from planforge.workflows.context import closure_of
 from planforge.workflows.phase import (
     EDITED,
     GATE,
-    Known,
     PlanRunRequest,
     PlanRunResult,
     branch_of,
+    change_of,
     notes_of,
     planned,
     read,
-    step_of,
 )
-from planforge.workflows.step import StepRequest, StepResult, implement, started
 
 __all__ = ["GATE", "ONE", "PlanRunRequest", "PlanRunResult", "branch_of", "plan_run"]
 
@@ -64,8 +63,6 @@ ONE = "one"
 
 async def plan_run(request: PlanRunRequest) -> PlanRunResult:
     """Take the approval and run what is left of the plan, or what was asked for of that."""
-    if not request.phased:
-        return await earlier.plan_run(request)
     text = (await ReadPlan(plan=request.plan)).text
     content = plans.content_hash(text)
     known = await ReadPhases(
@@ -85,7 +82,6 @@ async def plan_run(request: PlanRunRequest) -> PlanRunResult:
             steps=tuple(planned(phase) for phase in phases),
             kept=_with(phases, known, "done"),
             skipped=_with(phases, known, "skipped"),
-            generated=True,
         )
     )
     await MarkPlan(plan=request.plan, status=PlanStatus.IMPLEMENTING.value)
@@ -170,49 +166,48 @@ class _Run:
         if self._known.statuses.get(phase.id) == "failed":
             changed = self._known.changed.get(phase.id, ())
             await Note(StepRetried(plan=self._request.plan, step=phase.id, problem=problem, changed=changed))
-        step = self._step(phase, base, problem)
         try:
-            return await self._by_kind(step)
+            return await self._by_kind(phase, self._change(phase, base, problem))
         except PerformerFailed as error:
             # Whatever cannot be done for one phase is that phase's failure; the others go on.
             await Note(StepFailed(plan=self._request.plan, step=phase.id, attempts=1, reason=error.message))
             return StepResult(step=phase.id, done=False, tip=base, reason=error.message)
 
-    def _step(self, phase: Phase, base: str, problem: str) -> StepRequest:
+    def _change(self, phase: Phase, base: str, problem: str) -> Change:
         phases = tuple(self._phases.values())
         closure = closure_of(phases, phase.id)
         before = _with(phases, self._known, "done")
         # Of this run only what the phase waits for: how far others are is another thing each time.
         done = tuple(name for name in self._phases if name in before or name in closure)
         found = [self._results[name] for name in closure if name in self._results]
-        known = Known(phases=phases, done=done)
-        return step_of(
+        return change_of(
             self._request,
             self._text,
             phase,
             base,
-            known,
+            earlier=done,
+            closure=closure,
             notes=notes_of(found),
             problem=problem,
             landed=self._known.landed.get(phase.id, ""),
         )
 
-    async def _by_kind(self, step: StepRequest) -> StepResult:
-        match step.phase.kind:
+    async def _by_kind(self, phase: Phase, change: Change) -> StepResult:
+        match phase.kind:
             case PhaseKind.IMPLEMENT:
-                return await implement(step)
+                return await implement(change)
             case PhaseKind.READ:
-                return await self._read(step)
+                return await self._read(phase, change)
             case PhaseKind.AUDIT:
-                await MarkPlan(plan=step.plan, status=PlanStatus.AUDITING.value)
-                return await auditing.audit(step, self._text, self._request.fixes)
+                await MarkPlan(plan=change.plan, status=PlanStatus.AUDITING.value)
+                return await auditing.audit(change, phase, self._text, self._request.fixes)
 
-    async def _read(self, step: StepRequest) -> StepResult:
-        await started(step, 1, step.base, None)
-        await OpenWorktree(name=step.phase.id, commit=step.base)
-        result = await read(step, self._text)
-        await CloseWorktree(name=step.phase.id)
-        await Note(StepCompleted(plan=step.plan, step=step.phase.id, attempts=1, score=None))
+    async def _read(self, phase: Phase, change: Change) -> StepResult:
+        await started(change, 1, change.base, None)
+        await OpenWorktree(name=phase.id, commit=change.base)
+        result = await read(change, phase, self._text)
+        await CloseWorktree(name=phase.id)
+        await Note(StepCompleted(plan=change.plan, step=phase.id, attempts=1, score=None))
         return result
 
     async def ended(self) -> PlanRunResult:

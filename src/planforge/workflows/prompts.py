@@ -3,13 +3,14 @@ What agents are asked, in words.
 
 Every task opens with who is asked and about what, so that a recording can be read
 and a rehearsal can tell its scenes apart. `context` puts a task together with what
-its agent needs to know; `plain` is how it was told before, and how runs that were
-recorded then are told again.
+its agent needs to know.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+import msgspec
 
 from planforge.documents.phases import Phase
 from planforge.rules.findings import Finding
@@ -74,11 +75,9 @@ def draft(plan: str, request: str, context: str = "", form: str = "") -> Prompt:
     head = _head("drafter", plan)
     asked = "Read the code in the current directory and plan this change:"
     material: tuple[Material, ...] = (Material(name="the request", text=request),)
-    given = ""
     if context:
         asked = f"Read the code in the current directory and plan what the request wants. {GIVEN}"
         material += (Material(name="what was given with the request", text=context),)
-        given = f"\n\nWhat was given with the request:\n\n{context}"
     if form:
         material += (Material(name="the template", text=form),)
     return Prompt(
@@ -86,7 +85,6 @@ def draft(plan: str, request: str, context: str = "", form: str = "") -> Prompt:
         asked=asked,
         material=material,
         closing=f"{PLAN_FORM}\n{FORM}" if form else PLAN_FORM,
-        plain=f"{head}\n{asked}\n\n{request}{given}\n\n{PLAN_FORM}\n",
     )
 
 
@@ -101,7 +99,6 @@ def research(prompt: Prompt, offered: Iterable[str]) -> Prompt:
         asked=choose,
         material=(Material(name="the files to choose from", text=paths), *prompt.material),
         closing=CHOICE,
-        plain=f"{head}\n{choose}\n\n{paths}\n\n{CHOICE}\n",
     )
 
 
@@ -109,7 +106,6 @@ def audit(plan: str, round_number: int, text: str, earlier: Iterable[Finding]) -
     """Ask whether a plan may be carried out."""
     head = _head("auditor", plan, f"Round: {round_number}")
     seen = _findings(earlier)
-    before = f"\nRaised before; do not raise again what the plan now settles:\n{seen}\n" if seen else ""
     asked = "Audit the plan below against the code in the current directory."
     again = " Do not raise again what was raised before and the plan now settles." if seen else ""
     return Prompt(
@@ -118,7 +114,6 @@ def audit(plan: str, round_number: int, text: str, earlier: Iterable[Finding]) -
         material=(Material(name="the plan", text=text), Material(name="what was raised before", text=seen)),
         closing=VERDICT_FORM,
         verdict="audit",
-        plain=f"{head}\n{asked}\n{before}\n{VERDICT_FORM}\n\n{text}",
     )
 
 
@@ -132,22 +127,16 @@ def revise(plan: str, round_number: int, text: str, findings: Iterable[Finding])
         asked=f"{asked} {BOUNDS}",
         material=(Material(name="the findings", text=found), Material(name="the plan", text=text)),
         closing=PLAN_FORM,
-        plain=f"{head}\n{asked}\n\n{found}\n\n{PLAN_FORM}\n\n{text}",
     )
 
 
 def implement(plan: str, phase: Phase, *, attempt: int, objective: str, notes: str, problem: str) -> Prompt:
     """Ask for the change of one phase."""
     head = _head("developer", plan, f"Step: {phase.id}", f"Attempt: {attempt}")
-    spec, asked = phase.change_spec or phase.title, _files(phase)
-    parts = [head, f"Objective of the plan:\n{objective}", asked, f"What changes:\n{spec}"]
-    if notes:
-        parts.append(f"Found by reading the code before:\n{notes}")
-    if problem:
-        parts.append(f"The attempt before this one was not taken: {problem}")
+    spec = phase.change_spec or phase.title
     return Prompt(
         head=head,
-        asked=asked,
+        asked=only(phase.files),
         material=(
             Material(name="what changes", text=spec),
             Material(name="why the attempt before this one was not taken", text=problem),
@@ -155,26 +144,18 @@ def implement(plan: str, phase: Phase, *, attempt: int, objective: str, notes: s
             Material(name="what was found by reading the code before", text=notes),
         ),
         closing=DONE,
-        plain="\n\n".join([*parts, DONE]) + "\n",
     )
 
 
-def go_on(plan: str, phase: Phase, *, attempt: int, turn: int, state: str) -> Prompt:
+def go_on(prompt: Prompt, *, turn: int, state: str) -> Prompt:
     """Ask for the rest of a change that another agent has begun."""
-    head = _head("developer", plan, f"Step: {phase.id}", f"Attempt: {attempt}", f"Turn: {turn + 1}")
-    spec, asked = phase.change_spec or phase.title, _files(phase)
     begun = "Another developer has begun this change; what it left is in the current directory."
-    parts = [head, begun, asked, f"What changes:\n{spec}"]
-    parts.append(f"What is on record about it, and what is to be done next:\n{state}")
-    return Prompt(
-        head=head,
-        asked=f"{begun}\n\n{asked}",
-        material=(
-            Material(name="what changes", text=spec),
-            Material(name="what is on record about it, and what is to be done next", text=state),
-        ),
-        closing=DONE,
-        plain="\n\n".join([*parts, DONE]) + "\n",
+    known = Material(name="what is on record about it, and what is to be done next", text=state)
+    return msgspec.structs.replace(
+        prompt,
+        head=f"{prompt.head}\nTurn: {turn + 1}",
+        asked=f"{begun}\n\n{prompt.asked}",
+        material=(*prompt.material[: prompt.lasting], known),
     )
 
 
@@ -184,7 +165,7 @@ def read(plan: str, phase: Phase, text: str) -> Prompt:
     asked = "Read the code in the current directory and say which files the plan below touches, and how."
     asked = f"{asked} Change no file."
     material = (Material(name="the plan", text=text),)
-    return Prompt(head=head, asked=f"{asked} {BOUNDS}", material=material, plain=f"{head}\n{asked}\n\n{text}")
+    return Prompt(head=head, asked=f"{asked} {BOUNDS}", material=material)
 
 
 def fix(
@@ -199,7 +180,7 @@ def fix(
 ) -> Prompt:
     """Ask to mend what an audit of the finished work found."""
     head = _head("developer", plan, f"Step: {phase.id}", f"Fix: {fix}")
-    found, asked = _findings(findings), _files(phase)
+    found, asked = _findings(findings), only(phase.files)
     mend = "An audit of the finished work in the current directory found the following. Mend what blocks."
     if last:
         mend = f"{mend} This is the last try: if it does not pass, a person has to look."
@@ -212,7 +193,6 @@ def fix(
             Material(name="the objective of the plan", text=objective),
         ),
         closing=DONE,
-        plain="\n\n".join(filter(None, [head, mend, found, problem, objective, asked, DONE])) + "\n",
     )
 
 
@@ -227,7 +207,6 @@ def review(plan: str, phase: Phase, text: str, round_number: int = 1) -> Prompt:
         material=(Material(name="the plan", text=text),),
         closing=VERDICT_FORM,
         verdict="audit",
-        plain=f"{head}\n{asked}\n\n{VERDICT_FORM}\n\n{text}",
     )
 
 
@@ -235,9 +214,10 @@ def _head(role: str, plan: str, *more: str) -> str:
     return "\n".join((f"Role: {role}", f"Plan: {plan}", *more))
 
 
-def _files(phase: Phase) -> str:
-    files = "\n".join(f"- `{path}`" for path in phase.files) or "- whatever the change needs"
-    return f"Change these files and no others:\n{files}"
+def only(files: Iterable[str]) -> str:
+    """Which files may be changed."""
+    named = "\n".join(f"- `{path}`" for path in files) or "- whatever the change needs"
+    return f"Change these files and no others:\n{named}"
 
 
 def _findings(findings: Iterable[Finding]) -> str:

@@ -6,12 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
+from planforge.kernel.wording import counted
 from planforge.rules import friction
 from planforge.rules.findings import Finding
+from planforge.rules.gates.grammar import Artifact
 from planforge.rules.pipelines import Stage
 from planforge.workflows.context import Material, Prompt
 from planforge.workflows.course import Course
-from planforge.workflows.prompts import BOUNDS, DONE, VERDICT_FORM
+from planforge.workflows.prompts import BOUNDS, DONE, VERDICT_FORM, only
 
 FORMS = {
     "audit": VERDICT_FORM,
@@ -34,31 +38,45 @@ An empty list means that you found nothing. Change no file.""",
 """How each kind of review is to be written."""
 
 
-def stage(
-    course: Course, of: Stage, *, name: str, iteration: int, attempt: int, texts: Mapping[str, str]
-) -> Prompt:
-    """The task of whoever plays a stage."""
+LISTED = """\
+If you know every file that has to change, list them under `## Changes`, one item each with its path in
+backticks: whoever implements it may change these files and no others."""
+
+
+def stage(course: Course, of: Stage, *, name: str, iteration: int, texts: Mapping[str, str]) -> Prompt:
+    """The task of the agent that plays a stage."""
     request = course.request
     head = [f"Role: {course.role(of)}", f"Task: {request.task}", f"Stage: {of.name}"]
     head += [f"Iteration: {iteration}", f"Name: {name}"]
-    if attempt > 1:
-        head.append(f"Attempt: {attempt}")
     asked, closing = _asked(course, of)
     material = [Material(name="what is wanted", text=request.request)]
-    if course.problem is not None and (of.writes or attempt > 1):
+    if course.problem is not None and of.writes:
         material.append(Material(name="what has to change", text=_problem(course)))
     material += [Material(name=each, text=text) for each, text in texts.items()]
     if of.verdict and course.changed:
         material.append(Material(name="the files that the change touches", text="\n".join(course.files)))
     opening = "\n".join(head)
-    body = "\n\n".join(f"{item.name}:\n{item.text}" for item in material if item.text)
     return Prompt(
         head=opening,
         asked=f"{asked} {BOUNDS}",
         material=tuple(material),
         closing=f"{closing}\n{friction.ASKED}",
         verdict=of.verdict,
-        plain=f"{opening}\n{asked}\n\n{body}\n\n{closing}\n",
+    )
+
+
+def change(prompt: Prompt, files: Iterable[str], *, attempt: int, problem: str) -> Prompt:
+    """The prompt of a stage that changes code: which files it may touch, and why the last attempt failed."""
+    material = prompt.material
+    if problem:
+        rejected = Material(name="why the attempt before this one was not taken", text=problem)
+        material = (material[0], rejected, *material[1:])
+    return msgspec.structs.replace(
+        prompt,
+        head=f"{prompt.head}\nAttempt: {attempt}" if attempt > 1 else prompt.head,
+        asked=f"{prompt.asked}\n\n{only(files)}",
+        material=material,
+        lasting=len(material),
     )
 
 
@@ -70,13 +88,24 @@ def _asked(course: Course, of: Stage) -> tuple[str, str]:
         return f"{code}Review the {what} of this task.", FORMS[of.verdict]
     if course.writes_code(of):
         what = "Settle what the review found, in" if again else "Do this task in"
-        return f"{what} the current directory.", DONE
+        return f"{what} the current directory.", f"{DONE}\nYour answer is kept as `{of.leaves}`.{_size(of)}"
+    listed = f" {LISTED}" if "plan" in of.writes else ""
     what = f"Revise `{of.leaves}` so that what was found is settled" if again else f"Write `{of.leaves}`"
     closing = (
         f"Answer with the whole text of `{of.leaves}` and nothing else; your answer is the file. "
-        "Change no file."
+        f"Change no file.{listed}{_size(of)}"
     )
     return f"{what} for this task, from the code in the current directory.", closing
+
+
+def _size(of: Stage) -> str:
+    """How long the answer must be for the stage to count as done."""
+    least = [
+        item.least
+        for item in of.exit.directives
+        if isinstance(item, Artifact) and item.path == f"{{task}}/{of.leaves}"
+    ]
+    return f" It must have at least {counted(max(least), 'byte')}." if least else ""
 
 
 def _problem(course: Course) -> str:

@@ -9,24 +9,20 @@ what follows: that is `pipeline.py`.
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 
-from planforge.errors import LeaseLost, PerformerFailed, SecretFound
+from planforge.documents.phases import named_files
 from planforge.kernel.effects import (
     Access,
     AgentAnswer,
     ClaimLease,
     CloseWorktree,
-    Commit,
-    Decision,
     DocumentText,
     GatherContext,
     Gathered,
-    Inspect,
     Inspection,
-    Land,
-    Landing,
-    Leased,
     Note,
     OpenBranch,
     OpenWorktree,
@@ -34,45 +30,37 @@ from planforge.kernel.effects import (
     Patch,
     ReadDocument,
     ReleaseLease,
-    RunCheck,
-    RunFormerTests,
     WriteDocument,
 )
-from planforge.kernel.events import (
-    AttemptInspected,
-    FrictionNoted,
-    PatchApplied,
-    PatchProposed,
-    VerifyFailed,
-    VerifyOk,
-)
+from planforge.kernel.events import FrictionNoted, PhasesGenerated, PlannedStep
 from planforge.kernel.evidence import Evidence, Outcome
 from planforge.kernel.wording import counted
 from planforge.rules import friction
-from planforge.rules.attempts import (
-    doubt_of_former_tests,
-    fault_of_evidence,
-    fault_of_inspection,
-    fault_of_patch,
-)
+from planforge.rules.attempts import fault_of_evidence, fault_of_inspection
+from planforge.rules.escalation import Reached
 from planforge.rules.loops.rounds import Suite
 from planforge.rules.pipelines import Stage
 from planforge.rules.verdicts import KINDS, NO_VERDICT, Judgement, Verdict
 from planforge.rules.verdicts.judgement import judged, unknown
 from planforge.workflows import asking, stage_prompts
-from planforge.workflows.asking import Conversation, Fault, Question, usable
+from planforge.workflows.asking import Fault, Question
+from planforge.workflows.attempt import (
+    Attempt,
+    Change,
+    Proposal,
+    Rejected,
+    carry_out,
+    check,
+    inspected,
+    land,
+    verified,
+)
 from planforge.workflows.context import Prompt
-from planforge.workflows.course import Course, Problem
+from planforge.workflows.course import Course
 
 WORKFLOW = "pipeline"
-EVERYTHING = ("**",)
-"""What a change leases whose files nobody has named."""
-
-PROTECTED = "protected"
 STRUCTURED = {"audit": "audit"}
 """The kinds of reviews that have a form for structured answers; all others are read from the text."""
-
-TITLE = 120
 
 
 class Came(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,27 +99,27 @@ async def play(course: Course, stage: Stage, iteration: int) -> Came:
 # Asking
 
 
-async def _asked(
-    course: Course, stage: Stage, question: Question, talk: Conversation | None, fault: Fault
-) -> AgentAnswer:
-    gathered: Gathered = await GatherContext(
-        role=question.role, plan=question.plan, base=question.base, architecture=stage.architecture
-    )
-    gathered = msgspec.structs.replace(
+async def _gathered(course: Course, stage: Stage, asked: GatherContext) -> Gathered:
+    """What the agent of a stage is told of the project and of the stages before."""
+    gathered: Gathered = await msgspec.structs.replace(asked, architecture=stage.architecture)
+    return msgspec.structs.replace(
         gathered,
         steps=tuple(course.told),
         summaries=stage.summaries or gathered.summaries,
         output=STRUCTURED.get(stage.verdict, "") if stage.verdict else gathered.output,
     )
-    answer = await asking.ask(question, gathered, talk, fault)
+
+
+async def _drained(course: Course, stage: Stage, iteration: int, answer: AgentAnswer) -> AgentAnswer:
+    """The answer without what it says of friction, which is on record then."""
     drained = friction.drain(answer.text)
     for signal in drained.signals:
-        await Note(_friction(course, stage, question.attempt, signal, answer))
+        await Note(_friction(course, stage, iteration, signal, answer))
     if drained.unreadable:
         lost = friction.Signal(
             issue="x_friction_unreadable", detail=f"{counted(drained.unreadable, 'line')} could not be kept"
         )
-        await Note(_friction(course, stage, question.attempt, lost, None))
+        await Note(_friction(course, stage, iteration, lost, None))
     return msgspec.structs.replace(answer, text=drained.text)
 
 
@@ -158,38 +146,35 @@ async def noticed(course: Course, stage: Stage, iteration: int, issue: str, deta
     await Note(_friction(course, stage, iteration, friction.Signal(issue=issue, detail=detail), None))
 
 
-def _question(
-    course: Course, stage: Stage, iteration: int, prompt: Prompt, *, access: Access, worktree: str, base: str
-) -> Question:
-    return Question(
+async def _read_only(
+    course: Course, stage: Stage, iteration: int, texts: dict[str, str], fault: Fault
+) -> AgentAnswer:
+    """Ask an agent that only reads, in a worktree at the change that there is."""
+    worktree = f"{stage.name}-{iteration}"
+    question = Question(
         plan=course.request.task,
         step=stage.name,
         attempt=iteration,
         role=course.role(stage),
-        access=access,
+        access=Access.READ,
         worktree=worktree,
-        base=base,
-        prompt=prompt,
+        base=course.commit,
+        prompt=_prompt(course, stage, iteration, texts),
         tier=stage.tier,
         model=stage.model,
     )
-
-
-async def _read_only(
-    course: Course, stage: Stage, iteration: int, texts: dict[str, str], fault: Fault
-) -> AgentAnswer:
-    """Ask somebody who only reads, in a worktree at the change that there is."""
-    worktree = f"{stage.name}-{iteration}"
-    name = course.name(stage, iteration)
-    prompt = stage_prompts.stage(course, stage, name=name, iteration=iteration, attempt=1, texts=texts)
     await OpenWorktree(name=worktree, commit=course.commit)
-    question = _question(
-        course, stage, iteration, prompt, access=Access.READ, worktree=worktree, base=course.commit
-    )
     try:
-        return await _asked(course, stage, question, course.talk(stage), fault)
+        gathered = await _gathered(course, stage, asking.gathering(question))
+        answer = await asking.ask(question, gathered, course.talk(stage), fault)
     finally:
         await CloseWorktree(name=worktree)
+    return await _drained(course, stage, iteration, answer)
+
+
+def _prompt(course: Course, stage: Stage, iteration: int, texts: dict[str, str]) -> Prompt:
+    name = course.name(stage, iteration)
+    return stage_prompts.stage(course, stage, name=name, iteration=iteration, texts=texts)
 
 
 # Documents
@@ -221,6 +206,11 @@ async def _texts(course: Course, names: list[str]) -> dict[str, str]:
     return found
 
 
+async def texts_now(course: Course) -> None:
+    """Read all that stages have written: an edit voids what was approved before it."""
+    await _texts(course, [each.leaves for each in course.request.pipeline.stages if each.writes])
+
+
 async def _left(course: Course, stage: Stage, text: str) -> DocumentText:
     """Write what a stage leaves behind."""
     before = course.documents.get(stage.leaves)
@@ -233,114 +223,91 @@ async def _left(course: Course, stage: Stage, text: str) -> DocumentText:
 # Changes
 
 
-class _Proposed(msgspec.Struct, frozen=True, kw_only=True):
-    patch: Patch
-    answer: AgentAnswer
-    inspection: Inspection
-
-
 async def _changed(course: Course, stage: Stage, iteration: int) -> Came:
     """Have an agent change the tree, until a change can be taken or the attempts are used up."""
     request = course.request
     texts = await _texts(course, [each.leaves for each in request.pipeline.stages if each.writes])
-    reason = ""
-    for attempt in range(1, request.attempts + 1):
-        lease = await ClaimLease(holder=f"{request.run}/{stage.name}", paths=EVERYTHING)
-        found = await _attempted(course, stage, iteration, attempt, texts, lease)
-        await ReleaseLease(lease=lease, reason=found if isinstance(found, str) else "proposed")
-        if isinstance(found, _Proposed):
-            course.commit, course.tree = found.patch.commit, found.patch.tree
-            course.files = tuple(dict.fromkeys((*course.files, *found.patch.files)))
-            course.protected = found.inspection.protected
-            course.former = found.inspection.former
-            document = await _left(course, stage, found.answer.text.strip() + "\n")
-            if repeated := course.repeated(stage, course.tree):
-                return Came(reason=repeated, stuck=True, document=document, answer=found.answer)
-            words = f"changed {counted(len(found.patch.files), 'file')}"
-            return Came(reason=words, document=document, answer=found.answer)
-        reason = found
-        course.problem = Problem(stage=stage.name, reason=f"the change was not taken: {found}")
-    return Came(reason=f"no change could be taken: {reason}", stuck=True)
+    change = _change(course, stage, iteration, texts)
+    if not course.attempts:
+        await Note(_steps(course, change))
+    outcome = await carry_out(change, partial(_proposed, course.tree), course.commit)
+    if isinstance(outcome, Rejected):
+        if outcome.reached is Reached.NOTHING:
+            await noticed(course, stage, iteration, "x_agent_failed", outcome.reason)
+        return Came(reason=f"no change could be taken: {outcome.reason}", stuck=True)
+    patch, answer = outcome.patch, outcome.answer
+    assert answer is not None  # it was made just now
+    course.commit, course.tree, course.files = patch.commit, patch.tree, patch.files
+    course.protected, course.former = outcome.inspection.protected, outcome.inspection.former
+    document = await _left(course, stage, answer.text.strip() + "\n")
+    if repeated := course.repeated(stage, course.tree):
+        return Came(reason=repeated, stuck=True, document=document, answer=answer)
+    words = f"changed {counted(len(patch.files), 'file')}"
+    return Came(reason=words, document=document, answer=answer)
 
 
-async def _attempted(
-    course: Course, stage: Stage, iteration: int, attempt: int, texts: dict[str, str], lease: Leased
-) -> _Proposed | str:
-    """One try; why it was not taken, if it was not."""
-    worktree = f"{stage.name}-{iteration}.{attempt}"
-    name = course.name(stage, iteration)
-    prompt = stage_prompts.stage(course, stage, name=name, iteration=iteration, attempt=attempt, texts=texts)
-    await OpenWorktree(name=worktree, commit=course.commit)
-    question = _question(
-        course, stage, iteration, prompt, access=Access.WRITE, worktree=worktree, base=course.commit
-    )
-    try:
-        answer = await _asked(course, stage, msgspec.structs.replace(question, lease=lease), None, usable)
-        patch = await Commit(
-            worktree=worktree,
-            parent=course.commit,
-            message=_message(course, stage, iteration),
-            step=f"{stage.name}-{iteration}",
-            attempt=attempt,
-        )
-    except PerformerFailed as error:
-        if error.error != SecretFound.__name__:
-            raise
-        return error.message
-    finally:
-        await CloseWorktree(name=worktree)
-    await Note(_proposed(course, stage, iteration, patch, answer))
-    if fault := fault_of_patch(patch, ()):
-        return fault
-    return await _inspected(course, stage, iteration, patch, answer)
+async def _proposed(before: str, attempt: Attempt, proposal: Proposal) -> Proposal | Rejected:
+    """A change of a task is taken as it is: later stages measure it, review it and land it."""
+    if proposal.patch.tree == before:
+        return Rejected(reason="the agent changed nothing", tip=attempt.base, reached=Reached.ANSWER)
+    return proposal
 
 
-async def _inspected(
-    course: Course, stage: Stage, iteration: int, patch: Patch, answer: AgentAnswer
-) -> _Proposed | str:
-    """Look at the whole change, from where the task began, before anything of it is run."""
-    inspection = await Inspect(commit=patch.commit, parent=course.request.base, files=())
-    if inspection.findings or inspection.protected:
-        await Note(
-            AttemptInspected(
-                plan=course.request.task,
-                step=stage.name,
-                attempt=iteration,
-                commit=patch.commit,
-                findings=inspection.findings,
-                protected=inspection.protected,
-            )
-        )
-    if fault := fault_of_inspection(inspection):
-        return fault
-    return _Proposed(patch=patch, answer=answer, inspection=inspection)
-
-
-def _proposed(
-    course: Course, stage: Stage, iteration: int, patch: Patch, answer: AgentAnswer
-) -> PatchProposed:
-    return PatchProposed(
-        plan=course.request.task,
-        step=stage.name,
-        attempt=iteration,
-        commit=patch.commit,
-        tree=patch.tree,
-        files=patch.files,
-        claim=answer.text.strip(),
-        agent=answer.agent,
-        sandbox=answer.sandbox,
-    )
-
-
-def _message(course: Course, stage: Stage, iteration: int) -> str:
+def _change(course: Course, stage: Stage, iteration: int, texts: dict[str, str]) -> Change:
+    """The change that a stage makes, or lands: everything since the task began, as one commit."""
     request = course.request
-    title = " ".join(request.title.split())[:TITLE]
-    trailers = (
-        f"Planforge-Run: {request.run}",
-        f"Planforge-Step: {request.task}/{stage.name}",
-        f"Planforge-Attempt: {iteration}",
+    first = course.attempts.get(stage.name, 0) + 1
+    files = _files(course)
+
+    def prompt(number: int, why: str) -> Prompt:
+        course.attempts[stage.name] = number
+        asked = _prompt(course, stage, iteration, texts)
+        return stage_prompts.change(asked, files, attempt=number - first + 1, problem=why)
+
+    async def ask(question: Question, gathered: Gathered) -> AgentAnswer:
+        return await _drained(course, stage, iteration, await asking.ask(question, gathered))
+
+    return Change(
+        plan=request.task,
+        run=request.run,
+        step=stage.name,
+        title=request.title,
+        base=request.base,
+        files=files,
+        prompt=prompt,
+        branch=request.branch,
+        content=course.approved(),
+        exact=True,
+        role=course.role(stage),
+        tier=stage.tier,
+        model=stage.model,
+        attempts=request.attempts,
+        first=first,
+        handoffs=request.handoffs,
+        escalate_after=request.escalate_after,
+        gather=partial(_gathered, course, stage),
+        ask=ask,
     )
-    return f"{request.task} {stage.name}: {title}\n\n" + "\n".join(trailers) + "\n"
+
+
+def _files(course: Course) -> tuple[str, ...]:
+    """The files that the documents of the task mean to change, and those that it has changed; () is any."""
+    stages = [each for each in course.request.pipeline.stages if each.writes]
+    texts = [course.documents[name].text for name in course.texts(stages) if name in course.documents]
+    named = [path for text in texts for path in named_files(text)]
+    return tuple(dict.fromkeys((*named, *course.files))) if named else ()
+
+
+def _steps(course: Course, change: Change) -> PhasesGenerated:
+    """The stages that change code, as steps that an agent can hand over."""
+    stages = [each for each in course.request.pipeline.stages if course.writes_code(each)]
+    steps = tuple(
+        PlannedStep(step=each.name, title=change.title, kind="implement", files=change.files, depends_on=())
+        for each in stages
+    )
+    return PhasesGenerated(
+        plan=change.plan, content=change.content, parallel=False, max_files=0, steps=steps, signatures={}
+    )
 
 
 # Verdicts
@@ -370,7 +337,7 @@ def _nothing_said(judgement: Judgement) -> str:
 
 async def _measured(course: Course, stage: Stage, iteration: int) -> Came:
     """Have the project's own checks judge; what they cannot tell nobody else may."""
-    evidence = await _verified(course, stage, iteration)
+    evidence = await verified(_change(course, stage, iteration, {}), iteration, _patch(course))
     reason = fault_of_evidence(evidence)
     match evidence.outcome:
         case Outcome.PASS:
@@ -393,13 +360,6 @@ def _suite(evidence: Evidence) -> Suite | None:
         failed=counts.failed,
         failing=evidence.failing,
     )
-
-
-async def _verified(course: Course, stage: Stage, iteration: int) -> Evidence:
-    evidence = await RunCheck(commit=course.commit, tree=course.tree)
-    event = VerifyFailed if fault_of_evidence(evidence) else VerifyOk
-    await Note(event(plan=course.request.task, step=stage.name, attempt=iteration, evidence=evidence))
-    return evidence
 
 
 def _report(course: Course, evidence: Evidence, judgement: Judgement) -> str:
@@ -451,48 +411,45 @@ async def _landed(course: Course, stage: Stage, iteration: int) -> Came:
     """Move the task's branch to what was approved, and to nothing else."""
     await _texts(course, list(course.documents))
     if missing := course.missing():
+        course.stopped_at = missing[0]
         names = ", ".join(f"`{name}`" for name in missing)
         return Came(reason=f"{names} has not approved what would land", stuck=True, refused=True)
     if not course.changed:
         return Came(reason="nothing was changed, so nothing lands")
-    if fault := fault_of_evidence(await _verified(course, stage, iteration)):
+    change = msgspec.structs.replace(_change(course, stage, iteration, {}), files=course.files)
+    inspection = await _inspection(course, change, iteration)
+    if fault := fault_of_inspection(inspection):
         return Came(reason=fault, stuck=True)
-    if fault := await _fault_from_before(course):
-        return Came(reason=fault, stuck=True)
-    reasons = () if _seen_by_person(course) else course.protected
-    if doubt := await _doubt_of_former_tests(course):
-        reasons = (*reasons, doubt)
-    if reasons:
-        gate = f"{PROTECTED}/{stage.name}"
-        decision: Decision = await _passed(course, stage, iteration, gate, reasons)
-        if not decision.approved:
-            return Came(reason=f"{decision.actor} said no to it: {decision.reason}", stuck=True, refused=True)
-    landing = await _moved(course, stage)
-    if isinstance(landing, str):
-        return Came(reason=landing, stuck=True)
-    if not landing.landed:
-        words = f"`{course.request.branch}` is at {landing.tip[:12]}, not where this change began"
-        return Came(reason=words, stuck=True)
-    await Note(_applied(course, stage, iteration))
-    return Came(reason=f"landed {course.commit[:12]} on `{course.request.branch}`")
+    outcome = await check(change, iteration, Proposal(patch=_patch(course), inspection=inspection))
+    if isinstance(outcome, Proposal):
+        await OpenBranch(branch=change.branch, commit=change.base)
+        lease = await ClaimLease(holder=f"{change.run}/{change.step}", paths=change.leases)
+        try:
+            outcome = await land(change, iteration, outcome, lease)
+        finally:
+            await ReleaseLease(lease=lease, reason="landed")
+    if isinstance(outcome, Rejected):
+        return Came(reason=outcome.reason, stuck=True, refused=outcome.person)
+    course.commit = outcome.patch.commit
+    return Came(reason=f"landed {course.commit[:12]} on `{change.branch}`")
 
 
-async def _fault_from_before(course: Course) -> str | None:
-    """Look at a change that an earlier run left: what that run knew of it, this one does not."""
-    request = course.request
-    if not request.inspected or course.commit != request.commit:
-        return None
-    inspection = await Inspect(commit=course.commit, parent=request.base, files=())
-    course.protected, course.former = inspection.protected, inspection.former
-    return fault_of_inspection(inspection)
+def _patch(course: Course) -> Patch:
+    """The change that there is, from where the task began."""
+    base = course.request.base
+    return Patch(commit=course.commit, tree=course.tree, parent=base, files=course.files, changed_lines=0)
 
 
-async def _doubt_of_former_tests(course: Course) -> str | None:
-    """Why tests that were there before the task need a person, or None; whoever looked did not know that."""
-    if not course.former:
-        return None
-    evidence = await RunFormerTests(commit=course.commit, parent=course.request.base, files=course.former)
-    return doubt_of_former_tests(evidence, course.former)
+async def _inspection(course: Course, change: Change, iteration: int) -> Inspection:
+    """
+    What was found in the change; what a person has said yes to needs no second person.
+
+    One that an earlier run left is inspected again: what that run knew of it, this one does not.
+    """
+    found = Inspection(protected=course.protected, former=course.former)
+    if course.commit == course.request.commit:
+        found = await inspected(change, iteration, _patch(course))
+    return msgspec.structs.replace(found, protected=()) if _seen_by_person(course) else found
 
 
 def _seen_by_person(course: Course) -> bool:
@@ -500,38 +457,3 @@ def _seen_by_person(course: Course) -> bool:
     stages = [each for each in course.request.pipeline.stages if each.verdict == "person"]
     seen = [each for each in stages if any(map(course.writes_code, course.subjects(each)))]
     return any(course.verdicts.get(each.name) == ("approved", course.judged(each)) for each in seen)
-
-
-async def _moved(course: Course, stage: Stage) -> Landing | str:
-    request = course.request
-    await OpenBranch(branch=request.branch, commit=request.base)
-    lease = await ClaimLease(holder=f"{request.run}/{stage.name}", paths=course.files or EVERYTHING)
-    try:
-        return await Land(
-            branch=request.branch,
-            commit=course.commit,
-            expected=request.base,
-            lease=lease,
-            files=course.files,
-        )
-    except PerformerFailed as error:
-        if error.error != LeaseLost.__name__:
-            raise
-        return error.message
-    finally:
-        await ReleaseLease(lease=lease, reason="landed")
-
-
-def _applied(course: Course, stage: Stage, iteration: int) -> PatchApplied:
-    request = course.request
-    return PatchApplied(
-        plan=request.task,
-        step=stage.name,
-        attempt=iteration,
-        content=course.approved(),
-        scope=course.files,
-        branch=request.branch,
-        commit=course.commit,
-        tree=course.tree,
-        parent=request.base,
-    )

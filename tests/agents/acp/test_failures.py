@@ -19,6 +19,7 @@ from planforge.errors import (
     AgentUnavailable,
     PlanforgeError,
 )
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.effects import Usage
 from rooms import TASK, Action, Room, agent
 
@@ -119,7 +120,7 @@ def test_a_login_that_is_missing_says_how_to_log_in(room: Room) -> None:
     body = "hear(); send(id=0, error={'code': -32000, 'message': 'Authentication required'})\n"
     with pytest.raises(AgentUnauthenticated) as caught:
         room.ask(Profile(command=agent(body), login_command="the-agent login"))
-    assert caught.value.hint == "log in with `the-agent login`, then run `planforge resume`"
+    assert text(caught.value.hint) == "log in with `the-agent login`, then run `planforge resume`"
 
 
 def test_what_a_turn_that_failed_has_used_is_noted(room: Room) -> None:

@@ -25,6 +25,7 @@ from planforge.errors import (
     InvalidInput,
     PlanforgeError,
 )
+from planforge.interfaces.cli.typed import text
 
 BOTH = pytest.mark.parametrize("speaks", ["claude", "codex"])
 
@@ -145,7 +146,7 @@ def test_one_that_was_killed_has_failed(room: Played, speaks: str) -> None:
 def test_a_program_that_is_not_there_is_unavailable(room: Played, speaks: str) -> None:
     with pytest.raises(AgentUnavailable, match="cannot be started") as caught:
         room.ask(speaks, ["/nowhere/agent"], asked())
-    assert caught.value.hint == "install the agent"
+    assert text(caught.value.hint) == "install the agent"
 
 
 @BOTH

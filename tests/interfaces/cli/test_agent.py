@@ -42,7 +42,9 @@ def test_list_says_how_to_get_what_is_missing_and_that_one_can_do_without(
 ) -> None:
     shown = planforge("agent", "list", cwd=root, extra=alone)
     assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.startswith("no agent is installed; see it work without one: planforge demo\n")
+    assert shown.stdout.startswith(
+        "no agent is installed; to see Planforge work without one: planforge demo\n"
+    )
     assert "npm install -g @openai/codex" in shown.stdout
     assert "sandbox: " in shown.stdout
     assert "rehearsal" not in shown.stdout
@@ -118,7 +120,7 @@ def test_add_and_remove_tell_what_they_wrote_and_took_out(root: Path, alone: dic
     )
     assert "mine" in planforge("agent", "list", cwd=root, extra=alone).stdout
     removed = planforge("agent", "remove", "mine", cwd=root)
-    assert removed.stdout == f"took `mine` out of planforge.toml:\n\n{table}"
+    assert removed.stdout == f"removed `mine` from planforge.toml:\n\n{table}"
     assert (root / "planforge.toml").read_text() == ""
 
 
@@ -160,7 +162,7 @@ def test_without_an_agent_a_command_that_needs_one_says_so_and_nothing_is_half_d
     assert "looked for `claude-agent-acp`, `claude`, `codex-acp`, `codex`, `gemini`" in shown.stderr
     assert "planforge demo" in shown.stderr
     assert (fingerprint(root), sorted((root / ".planforge").rglob("*"))) == before
-    assert planforge("log", cwd=root, extra=alone).stdout == "nothing has happened yet\n"
+    assert planforge("log", cwd=root, extra=alone).stdout == "no events yet\n"
 
 
 @pytest.mark.dear

@@ -31,7 +31,7 @@ def test_a_drafter_that_says_nothing_is_asked_once_more_in_short_and_the_forge_g
     told = [(event.role, event.simplified) for event in made.events(ContextComposed)]
     assert told[:3] == [("drafter", False), ("drafter", True), ("auditor", False)]
     assert "the drafter was told" in process.stderr
-    assert "once more and in short" in process.stderr
+    assert "asked again, in short" in process.stderr
     ledger = made.ledger
     assert replayed(ledger, "run-001").difference is None
     ledger.close()
@@ -83,4 +83,4 @@ def test_two_attempts_that_get_nowhere_and_the_third_has_a_heavy_model(plan: Reh
     assert process.returncode == 1
     (escalated,) = plan.events(TierEscalated)
     assert (escalated.step, escalated.attempt, escalated.tier) == ("phase-1", 3, "heavy")
-    assert "the developer gets a heavy model this once" in process.stderr
+    assert "the developer gets a heavy model for this attempt" in process.stderr

@@ -109,7 +109,7 @@ def test_the_accounts_are_shown_with_limits_and_what_is_left(plan: Rehearsal) ->
     assert found["unknown"] == 4  # no rehearsal agent says what it costs
 
     lines = planforge("budget", cwd=plan.root).stdout.splitlines()
-    assert lines[0].split() == ["scope", "kind", "limit", "spent", "put", "aside", "left", "unknown"]
+    assert lines[0].split() == ["scope", "kind", "limit", "spent", "reserved", "left", "unknown"]
     (tokens,) = [line.split() for line in lines if line.startswith("run:run-002")]
     assert tokens == ["run:run-002", "tokens", "200000", "15605", "0", "184395", "4"]
     assert ["money", "$5.00", "$1.00", "$0.00", "$4.00"] in [line.split() for line in lines]
@@ -118,7 +118,7 @@ def test_the_accounts_are_shown_with_limits_and_what_is_left(plan: Rehearsal) ->
 
 
 def test_a_project_that_has_spent_nothing_says_so(tmp_path: Path) -> None:
-    assert planforge("budget", cwd=workshop(tmp_path)).stdout == "nothing has been spent\n"
+    assert planforge("budget", cwd=workshop(tmp_path)).stdout == "nothing spent yet\n"
 
 
 def test_a_budget_that_makes_no_sense_is_refused_before_anything_begins(plan: Rehearsal) -> None:

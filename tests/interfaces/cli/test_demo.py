@@ -264,7 +264,9 @@ def test_without_any_sandbox_the_demo_says_what_that_means_and_is_played(
 ) -> None:
     process = without_sandbox("demo", "story", "--pace", "0")
     assert process.returncode == 0, process.stderr
-    assert "This machine has no sandbox: agents and checks can read and change whatever" in process.stderr
+    assert (
+        "This machine has no sandbox: agents and checks can read and change all your files" in process.stderr
+    )
     assert "agent rehearsal (none)" in process.stderr
     settings = (tmp_path / "story" / "planforge.toml").read_text()
     assert settings.endswith("[sandbox]\nunconfined = true\n")

@@ -37,7 +37,7 @@ def test_evidence_of_a_project_that_was_never_set_up(root: Path) -> None:
     assert lines[3].split()[:3] == ["tests", "pass", "2"]
     assert "tests …" in shown.stderr
     assert "tests: pass, 2 of 2 tests passed" in shown.stderr
-    assert "nothing is recorded here" in shown.stderr
+    assert "nothing was recorded" in shown.stderr
     assert not (root / ".planforge").exists()
 
 
@@ -63,7 +63,7 @@ def test_what_cannot_tell_exits_with_6(tmp_path: Path) -> None:
     shown = planforge("evidence", cwd=root)
     assert shown.returncode == 6
     assert shown.stdout.startswith("cannot tell: there is no check `tests`\n")
-    assert "`planforge evidence --detect` says what was looked for" in shown.stdout
+    assert "`planforge evidence --detect` shows what Planforge looked for" in shown.stdout
 
 
 def test_evidence_prints_json_and_keeps_its_exit_code(root: Path) -> None:

@@ -88,7 +88,7 @@ def test_what_does_not_sound_small_is_refused_and_what_is_not_small_needs_a_pers
     assert large.code == 6
     assert large.out.startswith("✗ run-001 failed: it is not small: it changes 4 files")
     assert f"next: planforge forge '{REQUEST}\n\nFound when fix-001 was tried: it is not small" in large.out
-    assert "  or: planforge fix --accept fix-001 --reason TEXT" in large.out
+    assert "next: planforge fix --accept fix-001 --reason TEXT" in large.out
     assert command("fix", "--accept", "1", "--reason", "fine").code == 2
     assert command("fix", "--accept", "fix-1").code == 2
     accepted = command("fix", "--accept", "fix-1", "--reason", "fine", "--land", "--json")

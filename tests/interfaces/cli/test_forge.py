@@ -22,7 +22,7 @@ from planforge.kernel.events import (
     RunEnded,
     RunStarted,
 )
-from planforge.workspace.trees import COOKIE
+from planforge.workspace.launch.trees import COOKIE
 from programs import planforge
 from rehearsals import Rehearsal, copied, eventually
 from repositories import git
@@ -206,13 +206,13 @@ def test_a_plan_that_was_cancelled_before_its_first_draft_can_be_taken_back(
     assert call("forge", "cancel", "2").code == 0
     line = call("plan", "list").out.splitlines()[1]
     assert line.startswith("plan-002  CANCELLED")
-    assert line.endswith("(no draft of it was finished)")
+    assert line.endswith("(no draft was finished)")
     back = "planforge plan reopen plan-002 --reason TEXT"
     for words in (("plan", "show", "2"), ("plan", "show", "2", "--recorded"), ("forge", "2")):
         said = call(*words)
         assert said.code
-        assert f"take that back with `{back}`" in said.err
-        assert "its text is there still" not in said.err
+        assert f"reopen it: `{back}`" in said.err
+        assert "its text is still there" not in said.err
     assert call(*back.split()[1:]).code == 0
     assert "run `planforge forge plan-002`" in call("plan", "show", "2").err
     play(at, ((("Role: auditor",), says(CLEAN)), (("Role: drafter",), says(PLAN))))
@@ -303,7 +303,7 @@ def test_a_plan_that_its_editor_broke_is_refused_with_what_is_wrong_and_nothing_
         assert old in whole
         file.write_text(whole.replace(old, new))
         said = call("forge", "1")
-        assert (said.code, words in said.err, "edit `docs/plans/" in said.err) == (5, True, True), said.err
+        assert (said.code, words in said.err, "edit it, then run" in said.err) == (5, True, True), said.err
     file.write_bytes(b"\xff\xfe")
     assert call("forge", "1").code == 2
     file.unlink()
@@ -401,7 +401,7 @@ def test_what_is_not_clean_is_left_to_a_person_with_the_reason_and_two_commands(
     said = call("forge", "More texts", "--implement", "--cap", "1", "--json")
     refusal = said.document["implement"]["refusal"]
     assert (said.code, refusal["because"]) == (code, because), said.document
-    assert refusal["commands"] == ["planforge plan approve plan-002", "planforge plan run plan-002"]
+    assert refusal["next"] == ["planforge plan approve plan-002", "planforge plan run plan-002"]
     assert (said.document["run"], at.events(PlanApproved)) == (None, [])
 
 

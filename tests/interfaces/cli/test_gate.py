@@ -52,8 +52,8 @@ def raised(project: Project, text: str = "on: [push]\n", *, path: str = CI) -> G
 
 def test_list_says_when_nothing_waits(project: Project) -> None:
     shown = planforge("gate", "list", cwd=project.root)
-    assert (shown.returncode, shown.stdout) == (0, "no change waits for a person\n")
-    assert planforge("gate", "list", "--all", cwd=project.root).stdout == "there was no gate yet\n"
+    assert (shown.returncode, shown.stdout) == (0, "no gate is waiting\n")
+    assert planforge("gate", "list", "--all", cwd=project.root).stdout == "no gates yet\n"
     assert document("gate", "list", cwd=project.root) == {"schema_version": 1, "gates": []}
 
 
@@ -110,7 +110,7 @@ def test_approve_opens_the_gate_and_says_what_to_resume(project: Project) -> Non
     assert gates.decision(project, "plan-001", GATE, gate.content) is not None
     assert "approved by Ada: fine" in planforge("gate", "show", "1", cwd=project.root).stdout
     assert "approved" in planforge("gate", "list", "--all", cwd=project.root).stdout
-    assert "Ada let it through gate protected/phase-1" in planforge("log", "-n", "1", cwd=project.root).stdout
+    assert "Ada approved gate protected/phase-1" in planforge("log", "-n", "1", cwd=project.root).stdout
 
 
 def test_reject_keeps_who_and_why(project: Project) -> None:
@@ -122,7 +122,7 @@ def test_reject_keeps_who_and_why(project: Project) -> None:
         "no",
     )
     assert found["runs"] == ["run-001"]
-    assert "Ada said no at gate protected/phase-1" in planforge("log", "-n", "1", cwd=project.root).stdout
+    assert "Ada rejected gate protected/phase-1" in planforge("log", "-n", "1", cwd=project.root).stdout
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_after_a_yes_exactly_that_tree_lands(target: Rehearsal) -> None:
     (raised,), applied = target.events(GateRaised), target.events(PatchApplied)
     assert raised.content == applied[0].tree
     assert branch_has(target, FILE)
-    assert planforge("gate", "list", cwd=target.root).stdout == "no change waits for a person\n"
+    assert planforge("gate", "list", cwd=target.root).stdout == "no gate is waiting\n"
     assert "used" in planforge("gate", "list", "--all", cwd=target.root).stdout
 
 
@@ -88,7 +88,7 @@ def test_after_a_no_the_next_attempt_is_told_why_and_comes_to_a_gate_of_its_own(
 def test_a_run_that_is_cancelled_leaves_no_gate_behind(target: Rehearsal) -> None:
     assert planforge("cancel", "run-002", "--reason", "not now", cwd=target.root).returncode == 0
     assert len(target.events(RunEnded)) >= 1
-    assert planforge("gate", "list", cwd=target.root).stdout == "no change waits for a person\n"
+    assert planforge("gate", "list", cwd=target.root).stdout == "no gate is waiting\n"
     refused = planforge("gate", "approve", "1", "--as", "Ada", cwd=target.root)
     assert refused.returncode == 5
     assert "its run has ended" in refused.stderr

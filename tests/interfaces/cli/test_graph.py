@@ -153,7 +153,7 @@ def test_why_names_each_blocker_with_the_command_that_helps_and_those_commands_d
         "plan-001/b  dependency plan-001/a: is pending",
         "    try: planforge why plan-001/a",
         "plan-001/b  risk slow: medium: slow may happen",
-        '    try: planforge why plan-001/b --settle slow --reason "…"',
+        "    try: planforge why plan-001/b --settle slow --reason TEXT",
         "plan-001/b  gate legal: nobody has opened it",
         "    try: planforge why plan-001/b --open legal",
     ]

@@ -42,7 +42,7 @@ def test_finished_plans_land_beside_the_branch_and_then_come_into_the_checkout(f
     preview = planforge("land", "--dry-run", cwd=field.root)
     assert preview.stdout.splitlines()[:2] == [
         f"onto main, which is checked out in {field.root}",
-        f"by way of {BESIDE} at {git(field.root, 'rev-parse', 'main')[:12]}",
+        f"through {BESIDE} at {git(field.root, 'rev-parse', 'main')[:12]}",
     ]
     assert [line.split()[0] for line in preview.stdout.splitlines()[2:]] == ["plan-001", "plan-002"]
     told = document("land", cwd=field.root)
@@ -123,7 +123,7 @@ def test_where_no_branch_is_checked_out_one_must_be_named(field: Field) -> None:
 
 def test_a_lander_at_work_is_named(field: Field) -> None:
     field.plan({"x.txt": "one\n"})
-    with landing.only_lander(field.project, "land", "refs/heads/main"):
+    with landing.only_lander(field.project, "refs/heads/main"):
         refused = planforge("land", cwd=field.root)
         assert refused.returncode == 7
         assert f"landing on `main` is under way in process {os.getpid()}" in refused.stderr

@@ -83,7 +83,7 @@ def test_release_takes_a_lease_away_and_keeps_who_and_why(root: Path, ledger: Le
     assert (shown.returncode, shown.stdout) == (0, "took lease 1 from `w1`: `app.py`, `src/**`\n")
     assert leases.held(ledger) == []
     logged = planforge("log", "-n", "1", cwd=root).stdout
-    assert f"lease 1 of w1 was taken from it by {NAME} <{EMAIL}>: it hangs" in logged
+    assert f"lease 1 of w1 was taken away by {NAME} <{EMAIL}>: it hangs" in logged
     refused = planforge("lease", "release", str(lease.fence), "--reason", "again", cwd=root)
     assert (refused.returncode, refused.stdout) == (3, "")
 

@@ -16,7 +16,7 @@ from planforge.kernel.events import (
     RecordedFinding,
     RunStarted,
 )
-from planforge.workspace import trees
+from planforge.workspace.launch import trees
 from repositories import repository
 
 ROOT = "Name files from the root of the checkout."

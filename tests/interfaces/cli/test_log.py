@@ -117,10 +117,10 @@ def test_an_unknown_kind_is_a_usage_error_that_names_the_nearest(story: Path) ->
 
 
 def test_nothing_that_matches_is_said_in_words(story: Path, tmp_path: Path) -> None:
-    assert planforge("log", "--run", "nobody", cwd=story).stdout == "nothing like that has happened yet\n"
+    assert planforge("log", "--run", "nobody", cwd=story).stdout == "no such events yet\n"
     assert planforge("log", "--run", "nobody", "--json", cwd=story).stdout == ""
     Ledger.create(tmp_path / ".planforge").close()
-    assert planforge("log", cwd=tmp_path).stdout == "nothing has happened yet\n"
+    assert planforge("log", cwd=tmp_path).stdout == "no events yet\n"
 
 
 def test_the_newest_few_of_a_kind_are_found_without_reading_what_is_before(tmp_path: Path) -> None:

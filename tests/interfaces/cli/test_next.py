@@ -89,7 +89,7 @@ def test_a_phases_file_that_nobody_touched_is_not_said_to_be_edited_when_the_pla
     call("plan", "phases", "1", "--regenerate")
     edit(at)
     shown = call("plan", "phases", "1")
-    assert "the plan has changed since these phases were made" in shown.err
+    assert "the plan has changed since its phases were generated" in shown.err
     assert "edited text" not in shown.err
     path = at.root / "docs/plans/plan-001-phases.md"
     path.write_text(path.read_text().replace("pending", "done", 1))
@@ -260,7 +260,7 @@ def test_a_stopped_plan_with_work_on_its_branch_is_closed_only_if_both_are_said(
     assert suggested(refused)[0] == "planforge plan reopen plan-001 --reason TEXT"
     reopened = typed(call, suggested(refused)[0])
     assert reopened.out.startswith("plan-001 is REVIEW\n")
-    assert following(reopened) == ["planforge plan approve plan-001"]
+    assert following(reopened) == ["planforge plan approve plan-001", "planforge forge plan-001"]
     play(at, scenes())
     approved = typed(call, following(reopened)[0])
     assert typed(call, following(approved)[0]).code == 0

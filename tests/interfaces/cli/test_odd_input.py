@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from calls import Command, caller
-from planforge.app import runs, work
+from planforge.app import work
 from planforge.app.project import Project
+from planforge.app.runs import driver
 from planforge.errors import PlanforgeError
 from planforge.interfaces.cli.show import talk
+from planforge.interfaces.cli.typed import text
 from planforge.kernel.events import EffectCompleted, EffectIntended, PlanMoved, Recorded, StepSkipped
 from programs import COMMAND, environment
 from rehearsals import Rehearsal, copied
@@ -68,7 +70,7 @@ def test_an_argument_that_is_not_utf_8_is_named(
     said = call(*words)
     assert said.code == 2
     assert said.err.startswith(f"error: {named} is not UTF-8: `caf\\xe9")
-    assert "\n\nhint: type it in UTF-8" in said.err
+    assert "\n\nhint: use UTF-8" in said.err
     assert len(at.events()) == before
 
 
@@ -103,7 +105,7 @@ def test_a_number_of_days_that_no_calendar_has_is_refused(call: Command, days: s
 
 
 def test_the_log_since_a_number_that_no_event_has_is_empty(call: Command) -> None:
-    assert call("log", "--since", "1" + "0" * 30).out == "nothing like that has happened yet\n"
+    assert call("log", "--since", "1" + "0" * 30).out == "no such events yet\n"
 
 
 @pytest.mark.parametrize("pace", ["nan", "inf", "-1", "1e9"])
@@ -276,12 +278,12 @@ def test_a_directory_that_becomes_a_file_interrupts_a_forge_that_can_be_resumed(
             put(at.root, "papers", b"a file\n")
 
     with pytest.raises(PlanforgeError) as refused:
-        runs.drive(project, run, spoil)
+        driver.drive(project, run, spoil)
     assert "was interrupted and nothing of it is lost: " in refused.value.message
-    assert refused.value.hint == f"mend that, then run `planforge resume {run}`"
+    assert text(refused.value.hint) == f"mend that, then run `planforge resume {run}`"
     assert roles(at) == ["drafter"]
     (at.root / "papers").unlink()
-    assert runs.drive(project, run, lambda _: None).succeeded
+    assert driver.drive(project, run, lambda _: None).succeeded
     assert roles(at) == ["drafter", "auditor"]  # the draft was not paid for again
     assert next((at.root / "papers/plans").glob("plan-002-*.md")).read_text().count("Other texts")
 

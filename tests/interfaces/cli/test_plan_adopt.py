@@ -45,14 +45,14 @@ def statuses(said: Said) -> dict[str, str]:
 
 def test_a_ledger_that_does_not_know_plan_files_says_so_and_what_to_type(call: Command) -> None:
     listed = call("plan", "list")
-    assert listed.out == "no plan is known here yet\n"
-    assert listed.err == "2 plan files are not known here; take them in: `planforge plan adopt --all`\n"
+    assert listed.out == "no plans known here yet\n"
+    assert listed.err == "2 plan files are not known here; adopt them: `planforge plan adopt --all`\n"
     status = call("status")
     assert "2 plan files" in status.out
     assert "planforge plan adopt --all" in status.out
     assert call("status", "--json").document["next"] == ["planforge plan adopt --all"]
     shown = call("plan", "show", "7")
-    assert "take it in with `planforge plan adopt plan-007`" in shown.err
+    assert "adopt it: `planforge plan adopt plan-007`" in shown.err
     assert call("plan", "adopt", "plan-007").code == 0
     assert call("plan", "show", "7").code == 0
     assert call("plan", "list").err.startswith("1 plan file is not known here")

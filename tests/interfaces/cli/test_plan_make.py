@@ -33,7 +33,10 @@ def test_a_plan_is_made_listed_and_found_by_its_task(call: Command, root: Path) 
     said = call("plan", "create", "Rate limits", "--task", "PROJ-12")
     assert said.code == 0
     assert said.out.startswith("plan-001 DRAFT: Rate limits\ntask: PROJ-12\n")
-    assert "have it drafted: planforge forge plan-001; or edit it, then: planforge plan approve" in said.out
+    assert (
+        "let an agent draft it: planforge forge plan-001; or edit it, then: planforge plan approve"
+        in said.out
+    )
     assert call("plan", "list").out.split()[:5] == ["plan-001", "DRAFT", "Rate", "limits", "PROJ-12"]
     assert "task    PROJ-12" in call("plan", "show", "proj-12").out
     assert "PlanCreated" in call("log", "--plan", "PROJ-12").out
@@ -69,7 +72,7 @@ def test_a_plan_that_nobody_has_written_is_not_approved(call: Command, root: Pat
     said = call("plan", "approve", "1")
     assert said.code == 5
     assert "`## Objective` is not written yet; `## Changes` is not written yet" in said.err
-    assert "have it drafted with `planforge forge plan-001`" in said.err
+    assert "have it drafted: `planforge forge plan-001`" in said.err
     assert call("plan", "list", "--json").document[0]["status"] == "DRAFT"
     written(root)
     assert call("plan", "approve", "1").code == 0

@@ -83,7 +83,7 @@ def test_an_edited_plan_is_blocked_with_the_remedy_and_goes_on_after_it(call: Co
     blocked = call("plan", "run", "1")
     assert blocked.code == 5
     assert "planforge plan phases plan-001 --regenerate --keep-done" in blocked.err
-    assert "nothing runs until they are regenerated" in call("plan", "phases", "1").err
+    assert "nothing runs until you regenerate them" in call("plan", "phases", "1").err
     again = call("plan", "phases", "1", "--regenerate", "--keep-done", "--json").document
     assert [phase["status"] for phase in again["phases"]] == ["done", "pending", "pending"]
     assert again["next"] == ["planforge plan approve plan-001"]

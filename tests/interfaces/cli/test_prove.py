@@ -46,7 +46,7 @@ def test_a_run_is_the_same_again_and_nothing_is_written(copy: Path) -> None:
     before = events(copy)
     process = planforge("replay", RUN, cwd=copy)
     assert process.returncode == 0, process.stderr
-    assert f"✓ {RUN} is the same again" in process.stdout
+    assert f"✓ {RUN} matches its recording" in process.stdout
     found = document("replay", RUN, cwd=copy)
     assert (found["ended"], found["difference"]) == (True, None)
     assert found["counts"]["scores"] == 2
@@ -82,7 +82,7 @@ def test_a_proof_is_checked_with_no_repository_and_no_ledger(proof: Path, tmp_pa
     process = planforge("check-proof", str(proof), cwd=tmp_path, extra={"PATH": str(tmp_path)})
     assert process.returncode == 0, process.stderr
     assert "is what was recorded" in process.stdout
-    assert "is the same again" in process.stdout
+    assert "matches its recording" in process.stdout
     assert list(tmp_path.iterdir()) == []
     found = document("check-proof", str(proof), cwd=tmp_path)
     assert found["holds"]
@@ -156,7 +156,7 @@ def test_a_history_in_a_directory_that_nobody_may_write_to_is_checked(tmp_path: 
     place.chmod(0o500)
     process = planforge("check-proof", os.fspath(place / "p"), cwd=place)
     assert process.returncode == 0, process.stderr
-    assert "up to where its recording ends" in process.stdout
+    assert "matches its recording so far" in process.stdout
     place.chmod(0o700)
 
 
@@ -170,7 +170,7 @@ def test_a_setting_that_is_none_is_a_mistake_in_the_command(told: Told) -> None:
 def test_a_backtest_without_changes_ends_as_it_did_and_costs_the_same(told: Told) -> None:
     process = planforge("backtest", RUN, cwd=told.root)
     assert process.returncode == 0, process.stderr
-    assert "it decides nothing otherwise" in process.stdout
+    assert "it decides everything the same way" in process.stdout
     found = document("backtest", RUN, cwd=told.root)["backtest"]
     assert found["cost"] == found["recorded_cost"]
     assert found["end"] == found["recorded_end"]

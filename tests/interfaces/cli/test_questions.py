@@ -177,8 +177,8 @@ def test_without_questions_status_says_nothing_of_them(
     Project.create(root).ledger.close()
     command = caller(root, monkeypatch, capsys)
     assert "Questions" not in command("status").out
-    assert command("question", "list").out == "no question waits for an answer\n"
-    assert command("question", "list", "--all").out == "nothing was asked yet\n"
+    assert command("question", "list").out == "no question is waiting\n"
+    assert command("question", "list", "--all").out == "no questions yet\n"
 
 
 # A forge whose drafter gives nothing

@@ -36,7 +36,7 @@ def test_worktrees_are_listed(root: Path) -> None:
     [item] = document("worktree", "list", cwd=root)["worktrees"]
     assert (item["step"], item["attempt"], item["dirty"]) == ("phase-1", 2, True)
     assert planforge("cleanup", "--yes", cwd=root).returncode == 0
-    assert planforge("worktree", "list", cwd=root).stdout == "no worktree stands\n"
+    assert planforge("worktree", "list", cwd=root).stdout == "no worktrees\n"
 
 
 def test_archived_work_is_listed_shown_and_got_back(root: Path, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_an_auditor_of_another_vendor_is_listed_and_shown_with_the_reason(
     page = call("role", "show", "auditor").out
     why = "`agents.cross_vendor_auditor`: of another vendor than `ours`, the drafter"
     assert f"theirs ({why})" in page
-    assert "goes on with  drafter" in call("role", "show", "reviser").out
+    assert "continues     drafter" in call("role", "show", "reviser").out
 
 
 def test_a_role_that_there_is_not_is_refused_with_those_that_there_are(root: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from planforge.actions import Action
 from planforge.app.overview import Cost, Overview, PlanStatus, Running, Waiting, overview
 from planforge.app.plans import PlanRow, StepRow
 from planforge.app.project import Project
@@ -73,7 +74,7 @@ def busy(count: int) -> Overview:
         events=12345,
         runs=tuple(msgspec.structs.replace(row, run=f"run-{each:03}") for each in numbers),
         plans=tuple(plan(each) for each in numbers),
-        next=tuple(f"planforge resume run-{each:03}" for each in numbers),
+        next=tuple(Action("resume", f"run-{each:03}") for each in numbers),
         running=tuple(
             Running(
                 run=f"run-{each:03}",
@@ -179,7 +180,11 @@ def test_what_goes_on_and_what_waits_come_from_the_ledger(tmp_path: Path) -> Non
     project = Project(at.root)
     found = overview(project)
     (waits,) = found.waiting
-    assert (waits.what, waits.name, waits.command) == ("plan", "plan-001", "planforge plan show plan-001")
+    assert (waits.what, waits.name, waits.command) == (
+        "plan",
+        "plan-001",
+        Action("plan show", "plan-001"),
+    )
     assert found.plans[0].cost.tokens
     assert found.plans[0].cost.money is None
     assert found.cost.tokens == found.plans[0].cost.tokens
@@ -196,5 +201,5 @@ def test_what_goes_on_and_what_waits_come_from_the_ledger(tmp_path: Path) -> Non
         assert (running.run, running.roles) == ("run-002", ("developer",))
         assert overview(project).waiting == (), "somebody is at the plan"
     (left,) = overview(project).waiting
-    assert (left.what, left.command) == ("run", "planforge resume run-002")
+    assert (left.what, left.command) == ("run", Action("resume", "run-002"))
     project.ledger.close()

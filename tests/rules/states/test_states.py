@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from planforge.errors import InvalidInput
+from planforge.interfaces.cli.typed import text
 from planforge.rules.states import IllegalTransition, Machine, Transition, faults
 from planforge.rules.states.tables import MACHINES, PLAN, TASK, named
 
@@ -15,7 +16,7 @@ DOCUMENTED = {
     "plan": "DRAFT REVIEW APPROVED IMPLEMENTING AUDITING DONE CLOSED CANCELLED",
     "phase": "pending in-progress done failed skipped",
     "task": "draft planned plan-approved implementing implemented review-approved approved committed "
-    "plan-revision-required code-revision-required blocked escalated abandoned",
+    "plan-revision-required code-revision-required blocked escalated abandoned landed delivered",
     "sprint": "planning active completed retrospective-done blocked partially-completed abandoned",
     "bug": "reported triaged in-progress fixed verified abandoned",
     "module": "pending ready running approved integrating merged cancelled needs_patch failed",
@@ -37,7 +38,7 @@ def test_an_illegal_step_is_refused_with_the_legal_ones() -> None:
     with pytest.raises(IllegalTransition) as caught:
         PLAN.move("REVIEW", "DONE")
     assert caught.value.message == "a plan that is `REVIEW` cannot become `DONE`"
-    assert caught.value.hint == (
+    assert text(caught.value.hint) == (
         "possible are `planforge plan approve PLAN` → APPROVED, "
         "`planforge plan cancel PLAN --reason TEXT` → CANCELLED"
     )
@@ -47,15 +48,15 @@ def test_an_illegal_step_is_refused_with_the_legal_ones() -> None:
 
 def test_what_is_final_says_so() -> None:
     with pytest.raises(IllegalTransition) as caught:
-        TASK.move("committed", "draft")
-    assert caught.value.hint == "`committed` is final"
+        TASK.move("delivered", "draft")
+    assert text(caught.value.hint) == "`delivered` is final"
 
 
 @pytest.mark.parametrize("state", PLAN.states)
 def test_a_plan_that_cannot_be_so_is_told_commands_with_its_name(state: str) -> None:
     with pytest.raises(IllegalTransition) as caught:
         PLAN.after(state, "nothing", "plan-003")
-    named = re.findall("`([^`]+)`", caught.value.hint or "")
+    named = re.findall("`([^`]+)`", text(caught.value.hint))
     commands = [each for each in named if each != state]
     assert commands
     assert all(re.match("planforge plan [a-z]+ plan-003", each) for each in commands)
@@ -79,9 +80,24 @@ def test_a_task_that_is_stuck_can_be_taken_up_overridden_or_given_up(task: str) 
     assert {row.target for row in TASK.leaving(task) if row.person} == {
         "plan-revision-required",
         "code-revision-required",
+        "plan-approved",
         "review-approved",
+        "approved",
         "abandoned",
     }
+
+
+def test_a_way_of_several_rows_ends_where_it_is_to_and_takes_no_decision_of_a_person_on_it() -> None:
+    events = [row.event for row in TASK.way("plan-revision-required", "review-approved")]
+    assert events == ["plan", "implement without approved plan", "implemented", "review approved"]
+    assert [row.event for row in TASK.way("code-revision-required", "approved")] == [
+        "implement",
+        "implemented",
+        "approve",
+    ]
+    assert TASK.way("planned", "planned") == ()
+    with pytest.raises(IllegalTransition, match="a task that is `escalated` cannot become `committed`"):
+        TASK.way("escalated", "committed")
 
 
 def row(source: str, event: str, target: str, *, person: bool = True) -> Transition:

@@ -12,7 +12,7 @@ import pytest
 
 from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.objects import Objects
-from planforge.workspace import checks
+from planforge.workspace.checks import execution
 from planforge.workspace.detection import detect
 from repositories import write
 
@@ -32,7 +32,7 @@ def checked(root: Path, files: dict[str, str]) -> Evidence:
     named = detect(root).checks
     objects = Objects(root.parent / "objects")
     extra = {name: os.environ[name] for name in ("CARGO_HOME", "RUSTUP_HOME") if name in os.environ}
-    return asyncio.run(checks.run_all(named, root, "c" * 40, "t" * 40, objects, extra=extra))
+    return asyncio.run(execution.run_all(named, root, "c" * 40, "t" * 40, objects, extra=extra))
 
 
 def counts(total: int, passed: int, failed: int, skipped: int) -> Counts:

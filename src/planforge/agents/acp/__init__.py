@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
+from planforge.actions import see
 from planforge.agents import leaving
 from planforge.agents.acp import conversation
 from planforge.agents.acp.wire import LINE_LIMIT
@@ -42,7 +43,7 @@ async def _started(name: str, place: Place) -> asyncio.subprocess.Process:
     try:
         return await place.launch(place.argv, env={**place.env, **place.variables}, cwd=place.cwd)
     except (CannotPerform, OSError) as error:
-        raise AgentUnavailable(f"agent `{name}`: {error}", "see `planforge agent list`") from error
+        raise AgentUnavailable(f"agent `{name}`: {error}", see("agent list")) from error
 
 
 async def _let_go(process: asyncio.subprocess.Process) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from planforge import __version__
+from planforge.actions import see
 from planforge.agents import faults
 from planforge.agents.acp import quirks, sessions
 from planforge.agents.acp.answers import Ended, Implementation
@@ -301,7 +302,7 @@ class Conversation:
         if not self._spoke:
             return AgentUnavailable(
                 f"agent `{name}` ended before it spoke the Agent Client Protocol{ending}",
-                "see `planforge agent list`",
+                see("agent list"),
             )
         kind = faults.classify(said, now=time.time()).error if self._process.returncode else AgentFailed
         if kind is AgentFailed:

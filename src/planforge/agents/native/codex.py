@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from planforge.actions import see
 from planforge.agents import faults, usage
 from planforge.agents.native import program
 from planforge.agents.native.codex_record import Record, Tokens
@@ -95,7 +96,7 @@ async def ask(name: str, profile: Profile, task: Task, place: Place) -> AgentAns
     if hearing.hopeless:
         raise AgentUnavailable(
             f"agent `{name}` does not reach its service: {faults.one_line(hearing.trouble)}",
-            "see `planforge agent list`",
+            see("agent list"),
         )
     if ending.full:
         return hearing.handed_over(name)

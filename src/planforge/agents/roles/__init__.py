@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from planforge.actions import Action, Advice, see
 from planforge.agents import forms, tiers
 from planforge.agents.roles.texts import Text, parse
 from planforge.documents import toml
@@ -88,7 +89,7 @@ class Library:
             known = ", ".join(f"`{each}`" for each in sorted(self.roles))
             raise InvalidInput(
                 f"there is no role `{name}`{did_you_mean(name, self.roles)}",
-                f"known are {known}; see `planforge role list`",
+                Advice("known are {}; see {}", known, Action("role list")),
             )
         return self.roles[name]
 
@@ -130,7 +131,7 @@ class Library:
         source = f"{self._directory}/{path}" if own is not None else OURS + path
         if content is None:
             places = f"`{self._directory}/{path}`" if self._directory else f"`{path}`"
-            raise InvalidInput(f"{who} wants {places}, which is not there", "see `planforge role list`")
+            raise InvalidInput(f"{who} wants {places}, which is not there", see("role list"))
         text = parse(content, source, hashlib.sha256(content).hexdigest())
         if text.name != name:
             raise InvalidInput(f"`{source}` is not right: its name is `{text.name}`")

@@ -1,9 +1,9 @@
 """
-Whether this machine and this repository have what Planforge needs, each with its evidence and its fix.
+Checks of this machine and this repository, each with its evidence and its fix.
 
-`machine` looks at what is installed, `repository` at git, `project` at the settings and
-the ledger (`tools` at the commands in them), `leftovers` at what runs that ended or died
-have left. `remedies` mends what can be mended without anything being lost.
+`machine` checks installed programs, `repository` git, `project` the settings and the ledger (`tools` the
+commands in them), `leftovers` what ended and dead runs left. `remedies` repairs what can be repaired without
+losing anything.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ JUMP_SECONDS = 1.0
 
 
 def diagnose(start: Path) -> Diagnosis:
-    """Look at everything; a look that goes wrong is a finding, not the end."""
+    """Run all checks; a check that fails to run is a finding, and the others continue."""
     began = time.time() - time.monotonic()
     findings = [finding for name, look in LOOKS.items() for finding in _seen(name, look, start)]
     jump = time.time() - time.monotonic() - began
     if abs(jump) > JUMP_SECONDS:
-        evidence = f"the clock jumped by {jump:.1f} s within a moment"
+        evidence = f"the clock jumped by {jump:.1f} s during this check"
         findings.append(Finding(id="clock", status=WARN, evidence=evidence, fix="timedatectl status"))
     return Diagnosis(healthy=all(item.status != FAIL for item in findings), findings=tuple(findings))
 
 
 def mend(start: Path) -> Diagnosis:
-    """Do what is safe, then look. Nothing goes that is not archived, and no process that is the person's."""
+    """Repair what is safe, then diagnose. Removes only archived work and ends only Planforge's processes."""
     done = remedies.apply(start)
     found = diagnose(start)
     return Diagnosis(healthy=found.healthy, findings=found.findings, mended=done)
@@ -66,6 +66,6 @@ def _seen(name: str, look: Look, start: Path) -> list[Finding]:
         return list(look(start))
     except PlanforgeError as error:
         return [Finding(id=name, status=FAIL, evidence=error.message, fix=error.hint or "")]
-    except Exception as error:  # noqa: BLE001  (it is shown, and the other looks go on)
-        evidence = f"cannot be looked at: {type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001  (it is shown, and the other checks continue)
+        evidence = f"cannot be checked: {type(error).__name__}: {error}"
         return [Finding(id=name, status=WARN, evidence=" ".join(evidence.split()))]

@@ -1,26 +1,28 @@
-"""What was found: a status, its evidence, and the command that fixes it."""
+"""What was found: a status, its evidence, and how to fix it."""
 
 from __future__ import annotations
 
 import msgspec
 
+from planforge.actions import Action, Hint
+
 OK, WARN, FAIL, UNKNOWN = "ok", "warn", "fail", "unknown"
 
-FIX = "planforge doctor --fix"
+FIX = Action("doctor", fix=True)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     id: str
     status: str
-    """ok, warn, fail, or unknown if it cannot be told"""
+    """ok, warn, fail, or unknown if it cannot be checked"""
     evidence: str
-    fix: str = ""
+    fix: Hint = ""
 
 
 class Mended(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was mended, or could not be."""
+    """One repair, or a failed one."""
 
     id: str
     done: bool
@@ -28,13 +30,13 @@ class Mended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was looked at."""
+    """The results of all checks."""
 
     schema_version: int = 1
     healthy: bool
     findings: tuple[Finding, ...]
     mended: tuple[Mended, ...] = ()
-    """What was done before, if that was asked for."""
+    """The repairs that were made first, with `--fix`."""
 
 
 def mebibytes(size: int) -> str:

@@ -1,4 +1,4 @@
-"""What runs that ended or died have left: interrupted work, worktrees, processes, files kept outside git."""
+"""What ended and dead runs left: interrupted work, worktrees, processes, files outside of git."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from planforge.actions import Action
 from planforge.app.doctor.findings import FIX, OK, WARN, Finding, mebibytes
 from planforge.app.doctor.project import here
 from planforge.app.project import Project
@@ -17,7 +18,7 @@ PROCESSES = Path("/proc")
 
 
 def runs(start: Path) -> Iterator[Finding]:
-    """Runs that somebody drives, and runs that nobody does although they are not done."""
+    """Running and interrupted runs."""
     project = here(start)
     if project is None:
         return
@@ -26,28 +27,28 @@ def runs(start: Path) -> Iterator[Finding]:
             holder = project.lock(row.run).read_text(errors="replace") or "another process"
             yield Finding(id=row.run, status=OK, evidence=f"driven by {holder}")
         elif row.status == "interrupted":
-            evidence = "interrupted: nobody drives it and it is not done"
-            yield Finding(id=row.run, status=WARN, evidence=evidence, fix=f"planforge resume {row.run}")
+            evidence = "interrupted, and not done"
+            yield Finding(id=row.run, status=WARN, evidence=evidence, fix=Action("resume", row.run))
 
 
 def worktrees(start: Path) -> Iterator[Finding]:
-    """Worktrees of runs that have ended, and checkouts for checks of runs that died."""
+    """Worktrees of ended runs, and of runs that this project does not know."""
     project = here(start)
     if project is None:
         return
     for run, paths in left(project).items():
         size = sum(map(_size, paths))
         names = ", ".join(f"`{path.name}`" for path in paths[:5])
-        evidence = f"{run} has ended and left {names} ({mebibytes(size)}); what is in them is archived first"
+        evidence = f"{run} has ended and left {names} ({mebibytes(size)}); their content is archived first"
         yield Finding(id=f"worktrees of {run}", status=WARN, evidence=evidence, fix=FIX)
     known = {row.run for row in rows(project)}
     for run in sorted(set(_by_run(project)) - known):
         evidence = f"`{project.state}/worktrees/{run}` belongs to no run of this project"
-        yield Finding(id=f"worktrees of {run}", status=WARN, evidence=evidence, fix="planforge cleanup")
+        yield Finding(id=f"worktrees of {run}", status=WARN, evidence=evidence, fix=Action("cleanup"))
 
 
 def left(project: Project) -> dict[str, list[Path]]:
-    """What lies in the directories of runs that have ended, by run."""
+    """The worktrees of ended runs, by run."""
     every: dict[str, RunRow] = {row.run: row for row in rows(project)}
     return {
         run: paths
@@ -65,27 +66,27 @@ def _by_run(project: Project) -> dict[str, list[Path]]:
 
 
 def processes(start: Path) -> Iterator[Finding]:
-    """Processes that programs have left whose Planforge died, and others that sit in worktrees."""
+    """Processes that a dead Planforge left, and other processes in worktrees."""
     project = here(start)
     if project is None or not PROCESSES.is_dir():
         return
     told: set[int] = set()
     for program, pids in orphans(project.state):
         told |= set(pids)
-        evidence = f"`{program}` has left {_named(pids)}, and the Planforge that started it has died"
+        evidence = f"`{program}` left {_named(pids)}, and its Planforge has died"
         yield Finding(id="processes", status=WARN, evidence=evidence, fix=FIX)
     for pid, name, cwd in _sitting(project):
         if pid not in told:
-            evidence = f"process {pid} (`{name}`) is in `{cwd}`, which no run needs now"
+            evidence = f"process {pid} (`{name}`) is in `{cwd}`, which no run needs any more"
             yield Finding(id=f"process {pid}", status=WARN, evidence=evidence, fix=f"kill {pid}")
 
 
 def orphans(state: Path) -> Iterator[tuple[str, list[int]]]:
-    """Programs whose Planforge has died, and the processes that are left of each."""
+    """Programs of a dead Planforge, each with its remaining processes."""
     import msgspec
 
-    from planforge.workspace import trees
-    from planforge.workspace.cookies import BOOT, Record
+    from planforge.workspace.launch import trees
+    from planforge.workspace.processes.cookies import BOOT, Record
     from planforge.workspace.sandbox import RECORDS
 
     boot = BOOT.read_text().strip() if BOOT.exists() else ""
@@ -98,7 +99,7 @@ def orphans(state: Path) -> Iterator[tuple[str, list[int]]]:
 
 
 def _sitting(project: Project) -> Iterator[tuple[int, str, str]]:
-    """Processes in worktrees of runs that nobody drives."""
+    """Processes in worktrees of runs that no process drives."""
     home = (project.state / "worktrees").resolve()
     for entry in PROCESSES.glob("[0-9]*"):
         pid = int(entry.name)
@@ -112,8 +113,8 @@ def _sitting(project: Project) -> Iterator[tuple[int, str, str]]:
 
 
 def quarantine(start: Path) -> Iterator[Finding]:
-    """Files that are kept outside git, because of secrets in them or because git cannot hold them."""
-    from planforge.workspace.keeping.quarantine import everything
+    """Files outside of git, because they contain secrets or git cannot store them."""
+    from planforge.workspace.archive.quarantine import everything
 
     project = here(start)
     if project is None:
@@ -123,10 +124,10 @@ def quarantine(start: Path) -> Iterator[Finding]:
         size = sum(_size(item.directory) for item in held)
         first = held[0]
         evidence = (
-            f"{counted(len(held), 'worktree')} left files that are kept outside git ({mebibytes(size)}), "
+            f"{counted(len(held), 'worktree')} left files that are kept outside of git ({mebibytes(size)}), "
             f"such as `{first.directory}`: {first.held.why}"
         )
-        yield Finding(id="quarantine", status=WARN, evidence=evidence, fix="planforge recover")
+        yield Finding(id="quarantine", status=WARN, evidence=evidence, fix=Action("recover"))
 
 
 def _size(directory: Path) -> int:

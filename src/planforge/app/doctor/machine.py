@@ -1,4 +1,4 @@
-"""What is installed on this machine, and how much room it has."""
+"""Installed programs and free disk space."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from planforge.actions import Action
 from planforge.app.doctor.findings import FAIL, OK, WARN, Finding, mebibytes
 
 FREE_BYTES = 500 * 1024 * 1024
@@ -52,7 +53,7 @@ def git(start: Path) -> Iterator[Finding]:
 
 
 def sandbox(start: Path) -> Iterator[Finding]:
-    """How firmly agents and checks can be confined here, as tried a moment ago."""
+    """The strongest sandbox that works here, found by trying."""
     del start
     from planforge.workspace.sandbox import Level, explain
 
@@ -69,7 +70,7 @@ def sandbox(start: Path) -> Iterator[Finding]:
 
 
 def disk(start: Path) -> Iterator[Finding]:
-    """The room where worktrees are made and where temporary files go, if that is another disk."""
+    """The free space for worktrees and, if on another disk, for temporary files."""
     places = {"disk": start, "disk for temporary files": Path(tempfile.gettempdir())}
     seen: set[int] = set()
     for name, place in places.items():
@@ -83,5 +84,5 @@ def disk(start: Path) -> Iterator[Finding]:
         status = FAIL if free < LEAST_BYTES else WARN if few or free < FREE_BYTES else OK
         evidence = f"{mebibytes(free)} free at `{place}`" + (f", for {room.f_favail} files" if few else "")
         yield Finding(
-            id=name, status=status, evidence=evidence, fix="" if status == OK else "planforge cleanup"
+            id=name, status=status, evidence=evidence, fix="" if status == OK else Action("cleanup")
         )

@@ -1,4 +1,4 @@
-"""What the project says about itself: its ledger, its settings, its checks, its agents."""
+"""The project: its ledger, its settings, its checks, its agents."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planforge.actions import Action, Hint
 from planforge.app.doctor import tools
 from planforge.app.doctor.findings import FAIL, FIX, OK, UNKNOWN, WARN, Finding
 from planforge.app.project import STATE, Project
@@ -18,16 +19,16 @@ from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.agents.profiles import Profile
-    from planforge.workspace.check import Check
+    from planforge.workspace.checks import Check
 
 SKEW_SECONDS = 5.0
-"""By how much clocks may differ before it is worth a word."""
+"""The most seconds that clocks may differ without a warning."""
 
 SHARED_DISKS = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "fuse.sshfs", "glusterfs")
 
 
 def here(start: Path) -> Project | None:
-    """The project, or nothing if it cannot be opened, which the look at the ledger says."""
+    """The project, or None if it cannot be opened; the check of the ledger reports that."""
     try:
         return Project.find(start)
     except PlanforgeError:
@@ -35,7 +36,7 @@ def here(start: Path) -> Project | None:
 
 
 def settled(start: Path) -> Project | None:
-    """The same, if its settings can be read as well, which the look at them says."""
+    """The same, or None if its settings are invalid; the check of the settings reports that."""
     project = here(start)
     try:
         if project is not None:
@@ -63,7 +64,9 @@ def _clock(project: Project) -> Iterator[Finding]:
     last = project.ledger.last(1)
     ahead = (datetime.fromisoformat(last[0].at) - datetime.now(UTC)).total_seconds() if last else 0.0
     if ahead > SKEW_SECONDS:
-        evidence = f"the clock is {ahead:.0f} s behind the newest event; until then no lease runs out"
+        evidence = (
+            f"the clock is {ahead:.0f} s behind the newest event; no lease expires until it has caught up"
+        )
         yield Finding(id="clock", status=FAIL, evidence=evidence, fix="timedatectl set-ntp true")
         return
     probe = project.state / "locks" / "clock.probe"
@@ -84,15 +87,15 @@ def _clock(project: Project) -> Iterator[Finding]:
 
 
 def state(start: Path) -> Iterator[Finding]:
-    """Whether git keeps out of Planforge's own directory."""
+    """Whether git ignores Planforge's own directory."""
     project = here(start)
     if project is not None and not is_ignored(project):
-        evidence = f"`{STATE}/.gitignore` does not keep git out, so its files could be committed"
+        evidence = f"`{STATE}/.gitignore` does not ignore the directory, so its files could be committed"
         yield Finding(id="state", status=FAIL, evidence=evidence, fix=FIX)
 
 
 def is_ignored(project: Project) -> bool:
-    """Whether the state directory says itself that git is to leave it alone."""
+    """Whether the state directory has its own `.gitignore` for everything."""
     try:
         return "*" in (project.state / ".gitignore").read_text().splitlines()
     except (OSError, UnicodeDecodeError):
@@ -100,22 +103,22 @@ def is_ignored(project: Project) -> bool:
 
 
 def settings(start: Path) -> Iterator[Finding]:
-    """Whether `planforge.toml` makes sense."""
+    """Whether `planforge.toml` is valid."""
     project = Project.find(start)
     _ = project.settings
     there = (project.root / "planforge.toml").exists()
-    evidence = "`planforge.toml` is in order" if there else "no `planforge.toml`: all defaults"
+    evidence = "`planforge.toml` is valid" if there else "no `planforge.toml`: all defaults"
     yield Finding(id="settings", status=OK, evidence=evidence)
 
 
 def confinement(start: Path) -> Iterator[Finding]:
-    """The level of the sandbox that runs will really have, if it is not the firmest that works here."""
+    """The sandbox in the settings, if a stronger one works here."""
     from planforge.workspace.sandbox import strongest
 
     project = settled(start)
     if project is None:
         return
-    level = project.settings.sandbox.chosen()  # what does not work, or was not asked for, raises
+    level = project.settings.sandbox.chosen()  # raises if it does not work or was not allowed
     if level is not strongest():
         evidence = f"{level}, as planforge.toml says, although {strongest()} works here"
         fix = 'set `level = "auto"` under `[sandbox]` in planforge.toml'
@@ -123,7 +126,7 @@ def confinement(start: Path) -> Iterator[Finding]:
 
 
 def checks(start: Path) -> Iterator[Finding]:
-    """How trees are checked: what the settings say, or what the files of the project tell."""
+    """The project's checks, from the settings or detected."""
     project = settled(start)
     if project is None:
         return
@@ -151,13 +154,13 @@ def _detected(project: Project) -> Iterator[Finding]:
             fix=looked.fix,
         )
     if not any(item.name == "tests" for item in found.found):
-        evidence = "no tests were found in the files of the project, so nothing can land"
+        evidence = "no tests were found, so nothing can land"
         yield Finding(id="check", status=WARN, evidence=evidence, fix="set `[check]` in planforge.toml")
 
 
 def preparation(start: Path) -> Iterator[Finding]:
-    """What a worktree gets before an agent starts."""
-    from planforge.workspace.bringing import INCLUDE, included
+    """What each worktree gets before an agent starts."""
+    from planforge.workspace.preparation.untracked import INCLUDE, included
 
     project = settled(start)
     if project is None:
@@ -182,7 +185,7 @@ def _check(project: Project, id_: str, check: Check, otherwise: str) -> Finding:
 
 
 def agents(start: Path) -> Iterator[Finding]:
-    """Which agents are installed, where, and logged in, and whether those that are wanted are among them."""
+    """The installed agents with their logins, and agents in the settings that are missing."""
     from planforge.agents.profiles import REHEARSAL, every, nobody
 
     project = settled(start)
@@ -207,11 +210,11 @@ def agents(start: Path) -> Iterator[Finding]:
 
 
 def _agent(name: str, profile: Profile, *, wanted: bool) -> Finding:
-    """An agent that is installed: where, and whether anybody is logged in to it."""
+    """An installed agent: its path and its login."""
     from planforge.agents.profiles import REHEARSAL
     from planforge.agents.programs import login
 
-    path, try_it = shutil.which(profile.program), f"planforge agent test {name}"
+    path, try_it = shutil.which(profile.program), Action("agent test", name)
     if name == REHEARSAL:
         return Finding(id=f"agent {name}", status=OK, evidence=f"{path}; needs no login")
     match login(profile).split():
@@ -219,15 +222,15 @@ def _agent(name: str, profile: Profile, *, wanted: bool) -> Finding:
             return Finding(id=f"agent {name}", status=OK, evidence=f"{path}; logged in {by}; not started")
         case ["no"]:
             keys = [f"export {variable}=..." for variable in profile.login_env[:1]]
-            way = next(filter(None, (profile.login_command, *keys)), try_it)
+            way: Hint = next(filter(None, (profile.login_command, *keys)), "") or try_it
             status = FAIL if wanted else WARN
             return Finding(id=f"agent {name}", status=status, evidence=f"{path}; not logged in", fix=way)
-    evidence = f"{path}; whether you are logged in is unknown"
+    evidence = f"{path}; login unknown"
     return Finding(id=f"agent {name}", status=UNKNOWN, evidence=evidence, fix=try_it)
 
 
 def _shared_disk(path: Path) -> str:
-    """The kind of disk, if other machines may write to it as well; empty where that is not known."""
+    """The file system, if it is shared with other machines; empty if unknown."""
     device = path.stat().st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     try:

@@ -1,14 +1,14 @@
 """
-What `planforge doctor --fix` does: only what loses nothing and needs nobody's judgement.
+What `planforge doctor --fix` repairs: only what loses nothing and needs no decision.
 
-- `.planforge/.gitignore` is written again if it does not keep git out.
-- Locks of git's go whose makers are provably dead.
-- Processes end that carry the mark of a Planforge which has died.
-- Worktrees of runs that have ended go, archived first; so do checkouts in which a check
-  was running when its Planforge died.
+- `.planforge/.gitignore` is written again if it does not make git ignore the directory.
+- Git's lock files are removed if their processes are provably dead.
+- Processes with the mark of a dead Planforge are ended.
+- Worktrees of ended runs are archived and removed; checkouts of checks whose Planforge
+  died are removed.
 
-Interrupted runs, quarantine, archived work and processes that only sit in a worktree stay
-as they are.
+Interrupted runs, quarantine, archived work and other processes in a worktree are not
+touched.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from planforge.kernel.wording import counted
 
 
 def apply(start: Path) -> tuple[Mended, ...]:
-    """Mend what can be mended; what cannot be is said."""
+    """Make the repairs; a repair that fails is reported."""
     project = here(start)
     if project is None:
         return ()
@@ -58,15 +58,15 @@ def _ignore(project: Project) -> Iterator[str]:
 
 
 def _end_orphans(project: Project) -> Iterator[str]:
-    from planforge.workspace.cookies import sweep
+    from planforge.workspace.processes.cookies import sweep
 
     for swept in sweep(project.state):
         ended = counted(swept.processes, "process", "processes")
-        yield f"ended {ended} that `{swept.program}` had left"
+        yield f"ended {ended} of `{swept.program}`"
 
 
 def _remove_locks(project: Project) -> Iterator[str]:
-    from planforge.workspace import stale_locks
+    from planforge.workspace.git import stale_locks
     from planforge.workspace.worktrees import changing
 
     if not stale_locks.find(project.git):
@@ -93,4 +93,4 @@ def _sweep(project: Project) -> Iterator[str]:
         if checks and not is_held(project.lock(row.run)):
             with held(project.lock(row.run), f"`{row.run}`"):
                 Worktrees(project.git, project.state, row.run).discard_checks()
-            yield f"removed {counted(len(checks), 'checkout')} for checks that {row.run} had left"
+            yield f"removed {counted(len(checks), 'checkout')} for checks of {row.run}"

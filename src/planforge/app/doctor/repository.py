@@ -1,4 +1,4 @@
-"""What git says about the repository, and what is unusual about it."""
+"""The repository, and what is unusual about it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from planforge.app.doctor.findings import OK, Finding
-from planforge.workspace import repository as unusual
 from planforge.workspace.git import Git
+from planforge.workspace.git import repository as unusual
 
 
 def repository(start: Path) -> Iterator[Finding]:
-    """Where it is, whose it is, and everything about it that Planforge handles in its own way."""
+    """Its path, your identity, and everything that Planforge handles specially."""
     git = Git.find(start)
     yield Finding(id="repository", status=OK, evidence=str(git.top))
     notes = unusual.survey(git)

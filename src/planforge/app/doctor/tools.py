@@ -1,8 +1,8 @@
 """
-Whether a command could be started: its program, and the tool that this program starts in turn.
+Whether a command can be started: its program, and the tool that this program starts.
 
-`python3 -m pytest` needs pytest as well as Python, and `npx jest` needs jest. What cannot be found out is
-said to be unknown, never to be there.
+`python3 -m pytest` needs pytest and Python, `npx jest` needs jest. If Planforge cannot find out, the status
+is unknown, never ok.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from planforge.actions import Action
 from planforge.app.doctor.findings import FAIL, OK, UNKNOWN, Finding
 
 PYTHON = re.compile(r"(python|pypy)[\d.]*")
@@ -21,7 +22,7 @@ ASK = "import importlib.util, sys; sys.exit(3 if importlib.util.find_spec(sys.ar
 MISSING = 3
 PATIENCE = 20.0
 NODE = {("npx",), ("bunx",), ("pnpm", "exec"), ("yarn", "exec")}
-"""What runs a program of `node_modules`."""
+"""Commands that run a program of `node_modules`."""
 
 
 def look(
@@ -34,9 +35,9 @@ def look(
     made: bool = False,
 ) -> Finding:
     """
-    Whether `command` could be started for the project at `root`, with `env` in its environment.
+    Whether `command` can be started for the project at `root`, with `env` in its environment.
 
-    `made` if a command prepares worktrees, so that more may be installed there than in the person's checkout.
+    `made`: a setup command may install more in worktrees than in the person's checkout.
     """
     if not command:
         return Finding(id=id_, status=FAIL, evidence="the command is empty", fix=otherwise)
@@ -51,12 +52,12 @@ def look(
         id=id_,
         status=UNKNOWN if later else FAIL,
         evidence=f"{missing}; `workspace.setup` may install it" if later else missing,
-        fix="planforge evidence" if later else f"install it, or {otherwise}",
+        fix=Action("evidence") if later else f"install it, or {otherwise}",
     )
 
 
 def _filled(text: str, root: Path) -> str:
-    """A text of a check, as it would be if the person's checkout were the one that is checked."""
+    """A text of a check, with its variables filled in for the person's checkout."""
     path = os.environ.get("PATH", os.defpath)
     for name, value in {"checkout": str(root), "reports": str(root), "root": str(root), "PATH": path}.items():
         text = text.replace(f"${{{name}}}", value)
@@ -64,7 +65,7 @@ def _filled(text: str, root: Path) -> str:
 
 
 def _missing(words: Sequence[str], root: Path, env: Mapping[str, str]) -> str:
-    """What a command needs and this machine has not; empty if nothing is known to be missing."""
+    """What a command needs and this machine lacks; empty if nothing is known to be missing."""
     path = env.get("PATH", os.environ.get("PATH", os.defpath))
     program = shutil.which(str(root / words[0]) if "/" in words[0] else words[0], path=path)
     if program is None:
@@ -84,7 +85,7 @@ def _why(path: Path) -> str:
 
 
 def _module(python: str, module: str, root: Path, env: Mapping[str, str]) -> str:
-    """What is wrong with running a module of Python."""
+    """Why a Python module cannot be run; empty if it can."""
     from planforge.workspace.processes import environment
 
     top = module.partition(".")[0]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from planforge.actions import Action, Blank
 from planforge.app import (
     approvals,
-    background,
-    cancelling,
     creating,
     deciders,
     fixes,
@@ -19,20 +20,26 @@ from planforge.app import (
     phases,
     plan_rounds,
     plans,
+    report,
     runs,
     statuses,
     work,
 )
-from planforge.app.language.replies import Reply, Speaker, in_our_words, refused, said
+from planforge.app.language.replies import Reply, Speaker, refused, said
+from planforge.app.runs import background, cancellation
+from planforge.documents import markdown
+from planforge.documents.imports import Imported
+from planforge.documents.plan import structural_findings
 from planforge.errors import Locked, NeedsPerson, NotFound, PlanforgeError, RefusedByGate
 from planforge.rules.commands import Command, shapes, written
 
 if TYPE_CHECKING:
-    from planforge.app.background import Work
+    from planforge.actions import Hint
     from planforge.app.phases import PhasesView
     from planforge.app.plans import PlanRow
     from planforge.app.project import Project
     from planforge.app.runs import RunRow
+    from planforge.app.runs.background import Work
     from planforge.documents.imports import Imported
 
 OVER = ("DONE", "CLOSED", "CANCELLED")
@@ -45,8 +52,6 @@ SHOWN = 40
 
 def perform(project: Project, command: Command, speaker: Speaker = Speaker()) -> Reply:  # noqa: B008
     """Do what a command says; whatever stands in the way is a reply too."""
-    import msgspec
-
     try:
         if speaker.depth and shapes.row(type(command)).person:
             raise NeedsPerson(
@@ -77,17 +82,17 @@ def _help(word: str) -> Callable[[Project, Any, Speaker], Reply]:
 def _status(project: Project, command: shapes.Status, speaker: Speaker) -> Reply:
     del command, speaker
     found = overview.overview(project)
-    lines = [f"{run.run} {run.flow} of {run.subject} is {run.status}" for run in found.runs if run.unfinished]
+    under_way = (run for run in found.runs if run.unfinished)
+    lines = [f"{run.run} {run.flow} of {run.subject} is {run.status}" for run in under_way]
     lines += [f"{item.plan.plan} [{item.plan.status}] {item.plan.title}" for item in found.plans]
-    then = _then(*found.next)
-    return said("\n".join(lines) or "nothing here yet", data=found, then=then)
+    return said("\n".join(lines) or "nothing here yet", data=found, then=found.next)
 
 
 def _list(project: Project, command: shapes.PlanList, speaker: Speaker) -> Reply:
     del speaker
     found = plans.listed(project, command.status)
     nothing = f"no plan is {command.status}" if command.status else "no plans yet"
-    then = () if found or command.status else ("!forge <description>",)
+    then = () if found or command.status else (Action("forge", Blank("what you want")),)
     return said("\n".join(map(_line, found)) or nothing, data=found, then=then)
 
 
@@ -101,8 +106,6 @@ def _line(plan: PlanRow, badge: str = "") -> str:
 
 def _show(project: Project, command: shapes.PlanShow, speaker: Speaker) -> Reply:
     del speaker
-    from planforge.documents import markdown
-
     view = plans.view(project, command.plan)
     plan = view.plan
     lines = [_line(plan, view.badge), f"file: {plan.path}"]
@@ -121,21 +124,7 @@ def _show(project: Project, command: shapes.PlanShow, speaker: Speaker) -> Reply
         lines += [f"  {finding.severity}: {finding.title}" for finding in last.findings]
     if view.steps:
         lines += ["", *(f"  {step.step} {step.status}: {step.title}" for step in view.steps)]
-    return said("\n".join(lines), data=view, then=ways_on(project, plan))
-
-
-def ways_on(project: Project, plan: PlanRow) -> tuple[str, ...]:
-    """What it makes sense to type about a plan as it is."""
-    if not plan.path:
-        return _then(*overview.about_fix(project, plan))
-    if plan.status == "REVIEW":
-        return (f"!plan approve {plan.plan}", f"!forge {plan.plan}")
-    if plan.status not in ("APPROVED", "IMPLEMENTING", "DONE"):
-        return ()
-    try:
-        return _then(*phases.view(project, plan.plan).next)
-    except PlanforgeError:  # its file is gone, or cannot be cut into phases
-        return (f"!plan show {plan.plan}",)
+    return said("\n".join(lines), data=view, then=report.about(project, plan))
 
 
 def _diff(project: Project, command: shapes.PlanDiff, speaker: Speaker) -> Reply:
@@ -143,9 +132,11 @@ def _diff(project: Project, command: shapes.PlanDiff, speaker: Speaker) -> Reply
     found = plan_rounds.diff(project, command.plan)
     lines = [f"{each.severity}: {each.title}" for each in found.reasons]
     lines += found.lines[:SHOWN] or ["nothing has changed"]
+    then: tuple[Hint, ...] = ()
     if len(found.lines) > SHOWN:
-        lines.append(f"... and {len(found.lines) - SHOWN} more lines: `planforge plan diff {command.plan}`")
-    return said("\n".join(lines), data=found)
+        lines.append(f"... and {len(found.lines) - SHOWN} more lines")
+        then = (Action("plan diff", command.plan),)
+    return said("\n".join(lines), data=found, then=then)
 
 
 def _phases(project: Project, command: shapes.PlanPhases, speaker: Speaker) -> Reply:
@@ -160,7 +151,7 @@ def _phases(project: Project, command: shapes.PlanPhases, speaker: Speaker) -> R
 def _phases_of(view: PhasesView) -> Reply:
     lines = [f"{view.plan} [{view.badge}]" + (" the plan has changed since" if view.stale else "")]
     lines += [f"{phase.id} {phase.status}: {phase.title}" for phase in view.phases]
-    return said("\n".join(lines), data=view, then=_then(*view.next))
+    return said("\n".join(lines), data=view, then=view.next)
 
 
 # Making and deciding
@@ -172,14 +163,12 @@ def _create(project: Project, command: shapes.PlanCreate, speaker: Speaker) -> R
     return said(
         f"made {made.plan} [{made.status}] {made.title}\nfile: {made.path}",
         data=made,
-        then=(f"!forge {made.plan}",),
+        then=(Action("forge", made.plan),),
     )
 
 
 def _given(context: str) -> Imported | None:
     """What was said around a description, as something that is from elsewhere."""
-    from planforge.documents.imports import Imported
-
     return Imported(title="", text=context, source="a chat") if context else None
 
 
@@ -187,7 +176,7 @@ def _approve(project: Project, command: shapes.PlanApprove, speaker: Speaker) ->
     plan = plans.row(project, command.plan)
     approval = approvals.approve(project, plan.plan, actor=_actor(project, speaker))
     text = f"approved {plan.plan} at {approval.content[:12]} by {approval.actor}"
-    return said(text, data=approval, then=_then(*phases.after_approval(project, plan, approval.content)))
+    return said(text, data=approval, then=tuple(phases.after_approval(project, plan, approval.content)))
 
 
 def _close(project: Project, command: shapes.PlanClose, speaker: Speaker) -> Reply:
@@ -204,7 +193,7 @@ def _close(project: Project, command: shapes.PlanClose, speaker: Speaker) -> Rep
 def _cancel(project: Project, command: shapes.PlanCancel, speaker: Speaker) -> Reply:
     """End whatever is at the plan, and give it up; without a plan, stop the run of one that goes on here."""
     if not command.plan:
-        mine = [item for item in background.under_way(project) if item.flow == "plan_run"]
+        mine = _here(project, "plan_run")
         if not mine:
             raise NotFound(
                 "no plan is carried out here", "give a plan up with `!plan cancel <id> [<reason>]`"
@@ -215,7 +204,7 @@ def _cancel(project: Project, command: shapes.PlanCancel, speaker: Speaker) -> R
     _end(project, lambda row: row.subject == plan, who, reason)
     found = plans.row(project, plan)
     if found.status != "CANCELLED":  # it may have gone with its run
-        found = cancelling.give_up(project, plan, actor=who, reason=reason)
+        found = cancellation.give_up(project, plan, actor=who, reason=reason)
     return said(f"{found.plan} is {found.status}", data=found)
 
 
@@ -228,7 +217,7 @@ def _end(project: Project, which: Callable[[RunRow], bool], actor: str, reason: 
         raise Locked(f"`{left[0].run}` does not stop", "wait a while, and try again")
     for row in ended:
         if any(each.run == row.run for each in runs.rows(project, unfinished=True)):
-            runs.cancel(project, row.run, reason=reason, actor=actor, with_plan=True)
+            cancellation.cancel(project, row.run, reason=reason, actor=actor, with_plan=True)
     return ended
 
 
@@ -274,8 +263,6 @@ def _retry(project: Project, command: shapes.PlanRetry, speaker: Speaker) -> Rep
 def _audit(project: Project, command: shapes.PlanAudit | shapes.ForgeAudit, speaker: Speaker) -> Reply:
     """Look at the form first: an auditor is not paid for what anybody can see."""
     del speaker
-    from planforge.documents.plan import structural_findings
-
     plan = plans.row(project, command.plan)
     faults = structural_findings(plans.text(project, plan))
     looping = [fault for fault in faults if fault.severity.value in ("blocking", "medium")]
@@ -309,16 +296,21 @@ def _forge_again(project: Project, command: shapes.ForgeResume, speaker: Speaker
         _require_no_forge(project)
     forges.require_constraints(project)
     begun = forges.again(project, plan.plan)
-    return _begun(begun.run, f"{'forges' if begun.flow == forges.FLOW else 'carries out'} {plan.plan}")
+    return _begun(begun.run, f"{'carries out' if begun.approved else 'forges'} {plan.plan}")
 
 
 def _require_no_forge(project: Project) -> None:
-    for item in background.under_way(project):
-        if item.flow == "forge":
-            raise Locked(
-                f"a forge is under way: `{item.run}` of `{item.subject}`",
-                "wait for it, or end it with `!forge cancel`",
-            )
+    for item in _here(project, forges.FLOW):
+        raise Locked(
+            f"a forge is under way: `{item.run}` of `{item.subject}`",
+            "wait for it, or end it with `!forge cancel`",
+        )
+
+
+def _here(project: Project, flow: str) -> list[Work]:
+    """The runs of a flow that go on here."""
+    there = {row.run for row in runs.rows(project, unfinished=True, flow=flow)}
+    return [item for item in background.under_way(project) if item.run in there]
 
 
 def _forge_status(project: Project, command: shapes.ForgeStatus, speaker: Speaker) -> Reply:
@@ -328,15 +320,15 @@ def _forge_status(project: Project, command: shapes.ForgeStatus, speaker: Speake
         f"{row.run} forges {row.plan}: {row.status}{f', the {row.doing} is at work' if row.doing else ''}"
         for row in found
     ]
-    then = tuple(f"!resume {row.run}" for row in found if row.status == "interrupted")
+    then = tuple(Action("resume", row.run) for row in found if row.status == "interrupted")
     return said("\n".join(lines) or "no forge is under way", data=found, then=then)
 
 
 def _forge_cancel(project: Project, command: shapes.ForgeCancel, speaker: Speaker) -> Reply:
     """End the forge that goes on here; if none does, the one that nobody drives."""
     del command
-    here = {item.run for item in background.under_way(project) if item.flow == "forge"}
-    found = [row for row in runs.rows(project, unfinished=True) if row.flow == "forge"]
+    here = {item.run for item in _here(project, forges.FLOW)}
+    found = runs.rows(project, unfinished=True, flow=forges.FLOW)
     meant = [row for row in found if row.run in here] or found
     if not meant:
         raise NotFound("no forge is under way")
@@ -376,7 +368,7 @@ def _stopped(mine: list[Work]) -> Reply:
     lines = [f"{item.run} was stopped; nothing is lost" for item in over if item.ended is None]
     lines += [f"{item.run} had ended" for item in over if item.ended is not None]
     lines += [f"{run} does not stop yet" for run in sorted(left)]
-    then = tuple(f"!resume {item.run}" for item in over if item.ended is None)
+    then = tuple(Action("resume", item.run) for item in over if item.ended is None)
     return said("\n".join(lines), data=[item.run for item in mine], then=then)
 
 
@@ -392,10 +384,6 @@ def _actor(project: Project, speaker: Speaker) -> str:
     if speaker.depth:
         return AGENT
     return deciders.person_or_script(project, speaker.name)
-
-
-def _then(*commands: str) -> tuple[str, ...]:
-    return tuple(in_our_words(f"`{command}`").strip("`") for command in commands)
 
 
 DOING: dict[type[Command], Callable[[Project, Any, Speaker], Reply]] = {

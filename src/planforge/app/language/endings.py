@@ -2,50 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from planforge.app import landing, plans, report
 from planforge.app.language import talking
-from planforge.app.language.doing import ways_on
 from planforge.app.language.replies import Reply, refused
 from planforge.errors import PlanforgeError
+from planforge.workflows.flows import FLOWS
 
 if TYPE_CHECKING:
-    from planforge.app.background import Work
+    from planforge.actions import Hint
     from planforge.app.project import Project
+    from planforge.app.runs import Ended
+    from planforge.app.runs.background import Work
 
 
 def reply(project: Project, work: Work) -> Reply:
     """How a run ended, or why it does not go on; for a chat, what its agent said."""
-    import msgspec
-
     if work.ended is None:
         error = work.error or PlanforgeError(f"`{work.run}` has not ended")
         return msgspec.structs.replace(refused(error), kind="ended", data={"run": work.run})
-    if work.flow == "chat":
-        return _answered(project, work)
-    mark = "✓" if work.ended.succeeded else "✗"
-    landed = work.flow in (landing.LAND, landing.UPDATE)
-    return Reply(
-        kind="ended",
-        text=f"{mark} {work.run} {work.flow} of {work.subject}: {work.ended.reason}",
-        exit_code=work.ended.exit_code,
-        data=landing.report(project, work.run) if landed else report.of_run(project, work.run),
-        next=_next(project, work.subject),
-    )
+    return TOLD[FLOWS[work.flow].told](project, work, work.ended)
 
 
-def _next(project: Project, subject: str) -> tuple[str, ...]:
+def _told(of: Callable[[Project, str], object]) -> Callable[[Project, Work, Ended], Reply]:
+    """How a run is told of which there is a report."""
+
+    def told(project: Project, work: Work, ended: Ended) -> Reply:
+        mark = "✓" if ended.succeeded else "✗"
+        return Reply(
+            kind="ended",
+            text=f"{mark} {work.run} {work.flow} of {work.subject}: {ended.reason}",
+            exit_code=ended.exit_code,
+            data=of(project, work.run),
+            next=_next(project, work.subject),
+        )
+
+    return told
+
+
+def _next(project: Project, subject: str) -> tuple[Hint, ...]:
     found = project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", subject)
-    return ways_on(project, found[0]) if found else ()
+    return report.about(project, found[0]) if found else ()
 
 
-def _answered(project: Project, work: Work) -> Reply:
+def _answered(project: Project, work: Work, ended: Ended) -> Reply:
     """What the agent said, and what became of each thing that it asked for."""
     found = talking.answer(project, work.run)
-    assert work.ended is not None
     if found is None:  # it failed before anybody answered
-        return Reply(kind="answer", text=work.ended.reason, exit_code=work.ended.exit_code)
+        return Reply(kind="answer", text=ended.reason, exit_code=ended.exit_code)
     lines = [found.text] if found.text else []
     if found.problem:
         lines.append(f"✗ nothing was done: {found.problem}")
@@ -55,7 +63,15 @@ def _answered(project: Project, work: Work) -> Reply:
     return Reply(
         kind="answer",
         text="\n".join(lines),
-        exit_code=max([work.ended.exit_code, *(action.exit_code for action in found.actions)]),
+        exit_code=max([ended.exit_code, *(action.exit_code for action in found.actions)]),
         data=found,
         runs=tuple(run for action in found.actions for run in action.runs),
     )
+
+
+TOLD: dict[str, Callable[[Project, Work, Ended], Reply]] = {
+    "run": _told(report.of_run),
+    "landing": _told(landing.report),
+    "answer": _answered,
+}
+"""By the names that flows have for it in their declarations (`workflows/flows.py`)."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
-import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
+from planforge.actions import TEXT, Action, Blank, Hint, written
 from planforge.errors import InvalidInput, PlanforgeError, nearest
 from planforge.rules.commands import Command, Misused, NoCommand, parse, shapes
 from planforge.rules.commands.grammar import WORDS
 
-if TYPE_CHECKING:
-    from planforge.app.overview import Overview
-
-OURS = re.compile(r"`planforge (?P<rest>[^`]+)`")
-REASON = re.compile(r"\s+--reason TEXT\b")
-AS = "`--as NAME`"
+NAMED = Action("chat", **{"as": Blank("NAME")})
+"""How a person says who they are: when the chat begins, not with each command."""
 
 
 class Speaker(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,24 +35,26 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     command: Command | None = None
     exit_code: int = 0
     data: Any = None
-    next: tuple[str, ...] = ()
-    """What it makes sense to type now."""
+    hint: Hint | None = None
+    """What can be done about what was refused."""
+    next: tuple[Hint, ...] = ()
+    """What it makes sense to do now."""
     runs: tuple[str, ...] = ()
     """Runs that were begun and that nobody drives yet."""
     error: str = ""
     """The name of what was refused or failed."""
 
 
-def said(text: str, *, data: object = None, then: tuple[str, ...] = (), runs: tuple[str, ...] = ()) -> Reply:
+def said(text: str, *, data: object = None, then: tuple[Hint, ...] = (), runs: tuple[str, ...] = ()) -> Reply:
     """A reply to a command that was done."""
     return Reply(text=text, data=data, next=then, runs=runs)
 
 
 def refused(error: PlanforgeError, command: Command | None = None) -> Reply:
     """A reply to a command that was not."""
-    hint = f"\n{in_our_words(error.hint)}" if error.hint else ""
     return Reply(
-        text=f"{in_our_words(error.message)}{hint}",
+        text=error.message,
+        hint=error.hint,
         command=command,
         exit_code=error.exit_code,
         error=type(error).__name__,
@@ -86,44 +84,55 @@ def unknown(word: str) -> Reply:
     )
 
 
-def typed_here(found: Overview) -> Overview:
-    """The state of a project with every command that can be typed here as it is typed here."""
-    waiting = [msgspec.structs.replace(each, command=_command(each.command)) for each in found.waiting]
-    return msgspec.structs.replace(found, next=tuple(map(_command, found.next)), waiting=tuple(waiting))
+# What is typed here
 
 
-def _command(command: str) -> str:
-    return in_our_words(f"`{command}`").strip("`")
+def typed(action: Action) -> str:
+    """How an action is typed here; empty if nothing here does it. Here a reason may be left out."""
+    match action:
+        case Action(verb="forge" | "fix" as verb, items=(words,)) if " " in words and not action.options:
+            return _described(verb, words)
+        case Action(verb="plan create", items=(words,)) if not action.options:
+            return _described("plan", words)
+    options = [
+        f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}")
+        for name, value in action.options.items()
+        if value is not TEXT
+    ]
+    return _if_known(" ".join([action.verb, *action.items, *options]))
 
 
-def in_our_words(text: str) -> str:
-    """A text that names commands of the shell, with those that can be typed here as they are typed here."""
-
-    def ours(found: re.Match[str]) -> str:
-        typed = _typed_here(REASON.sub("", found["rest"]))
-        return f"`{typed}`" if typed else found[0]
-
-    return OURS.sub(ours, text).replace(AS, "`planforge chat --as NAME`")
+def _plainly(action: Action) -> str:
+    return " ".join((action.verb, *action.items))
 
 
-def _typed_here(shell: str) -> str:
-    """What is typed here for a command of the shell; empty if that does what nothing here does."""
-    try:
-        words = shlex.split(shell)
-    except ValueError:
-        return ""
-    match words:
-        case ["forge" | "fix" as command, said] if not shell.endswith(f" {said}"):  # in quotation marks
-            return _described(command, said)
-        case ["plan", "create", said]:
-            return _described("plan", said)
-    meant = parse(f"!{shell}")
+def worded(hint: Hint, shell: Callable[[Action], str] = _plainly) -> str:
+    """A hint with each action as it is typed here, or in the shell if nothing here does it."""
+    if isinstance(hint, str):
+        return hint.replace("`--as NAME`", f"`{shell(NAMED)}`")
+    return written(hint, lambda action: typed(action) or shell(action))
+
+
+def line(hint: Hint, shell: Callable[[Action], str] = _plainly) -> str:
+    """What stands in a line of its own: a command needs no backticks there."""
+    return worded(f"`{hint}`" if isinstance(hint, str) else hint, shell).strip("`")
+
+
+def shown(reply: Reply, shell: Callable[[Action], str] = _plainly) -> str:
+    """A whole reply, as a person reads it."""
+    hint = [worded(reply.hint, shell)] if reply.hint else []
+    return "\n".join([reply.text, *hint, *(f"next: {line(each, shell)}" for each in reply.next)])
+
+
+def _if_known(words: str) -> str:
+    """The command that these words are, if they are one that is about something which is there."""
+    meant = parse(f"!{words}")
     if isinstance(meant, NoCommand | Misused | shapes.PlanCreate | shapes.ForgeCreate | shapes.Fix):
         return ""
-    return f"!{shell}"
+    return f"!{words}"
 
 
 def _described(command: str, said: str) -> str:
     """A command with a description, in quotation marks; empty if it would be read as something else."""
-    typed = f'!{command} "{said}"'
-    return typed if getattr(parse(typed), "description", None) == said else ""
+    words = f'!{command} "{said}"'
+    return words if getattr(parse(words), "description", None) == said else ""

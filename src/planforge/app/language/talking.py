@@ -15,7 +15,7 @@ import msgspec
 
 from planforge.app import deciders, overview, runs, work
 from planforge.app.language.doing import perform
-from planforge.app.language.replies import Speaker
+from planforge.app.language.replies import Speaker, line, worded
 from planforge.errors import InvalidInput, RefusedByGate
 from planforge.kernel.effects import AgentAnswer
 from planforge.kernel.events import EffectCompleted
@@ -72,10 +72,10 @@ def state(project: Project) -> str:
     lines += [
         f"{run.run} ({run.flow} of {run.subject}) is {run.status}"
         for run in found.runs
-        if run.unfinished and run.flow != "chat"
+        if run.unfinished and run.subject != SUBJECT
     ]
     lines += [f"{each.name} waits for an answer: {each.text}" for each in found.questions]
-    lines += [f"the person could type: {command}" for command in found.next]
+    lines += [f"the person could type: {line(hint)}" for hint in found.next]
     return "\n".join(lines)
 
 
@@ -98,8 +98,9 @@ def _done(project: Project, effect: TakeActions) -> list[ActionDone]:
     done = []
     for command in effect.commands:
         reply = perform(project, command, Speaker(depth=effect.depth))
+        text = f"{reply.text}\n{worded(reply.hint)}" if reply.hint else reply.text
         done.append(
-            ActionDone(command=written(command), exit_code=reply.exit_code, text=reply.text, runs=reply.runs)
+            ActionDone(command=written(command), exit_code=reply.exit_code, text=text, runs=reply.runs)
         )
     return done
 

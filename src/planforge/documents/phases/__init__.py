@@ -31,6 +31,7 @@ __all__ = [
     "differences",
     "doubtful",
     "file_path",
+    "named_files",
     "read_phases",
     "render_phases",
     "signature",
@@ -54,9 +55,7 @@ def decompose(
         parallel = bool(declared_parallel(plan_text))
     changes = markdown.body(plan_text, "Changes") or ""
     found = entries(changes, present)
-    files = manifest(plan_text, present) or tuple(
-        dict.fromkeys(path for entry in found for path in entry.files)
-    )
+    files = named_files(plan_text, present)
     if not files:
         return _without_files(changes)
     phases: list[Phase] = []
@@ -66,6 +65,14 @@ def decompose(
         depends_on = tuple(phases[need].id for need in needs) if parallel else previous
         phases.append(_implement(f"phase-{len(phases) + 1}", batch, depends_on, described))
     return (*phases, _audit(f"phase-{len(phases) + 1}", files, tuple(phase.id for phase in phases)))
+
+
+def named_files(plan_text: str, present: Collection[str] = ()) -> tuple[str, ...]:
+    """The files that a plan means to change: those of its manifest, or of its Changes section."""
+    found = entries(markdown.body(plan_text, "Changes") or "", present)
+    return manifest(plan_text, present) or tuple(
+        dict.fromkeys(path for entry in found for path in entry.files)
+    )
 
 
 def _without_files(changes: str) -> tuple[Phase, ...]:

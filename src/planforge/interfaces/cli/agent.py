@@ -1,4 +1,4 @@
-"""`planforge agent`: which agents there are, and adding and removing ones of one's own."""
+"""`planforge agent`: list agents, test them, add and remove your own."""
 
 from __future__ import annotations
 
@@ -24,21 +24,23 @@ SHORT_HASH = 12
 def agent() -> None:
     """List, test, add and remove agents
 
-    An agent is a program that writes code: Claude Code, Codex, Gemini CLI and others, each with an account of
-    its own that you have. Planforge starts it in a private home, confined, and believes nothing it says.
+    An agent is a program that writes code, such as Claude Code, Codex or Gemini CLI, with your account for
+    it. Planforge starts each agent in a sandbox with a private home, and believes nothing it says.
     """
 
 
 @agent.command(name="list")
-@click.option("--measure", is_flag=True, help="Start each one and see how long it takes until it answers.")
-@click.option("--all", "everything", is_flag=True, help="Also those that are only taken when they are named.")
+@click.option("--measure", is_flag=True, help="Start each agent and measure how long it takes to answer.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also agents that are used only if a setting names them."
+)
 @json_option
 def list_(measure: bool, everything: bool, as_json: bool) -> None:
-    """Show which agents are installed, where, and whether they are logged in
+    """Show which agents are installed and logged in
 
-    A line has the name, the version, the login, how long it takes to start if that was measured, the roles
-    that the settings give to it, its path and the beginning of the hash of its file: what lies first on PATH
-    is what is started. Nothing is asked of the network, and no secret is shown.
+    Each line shows the name, the version, the login, the start-up time if it was measured, the roles from the
+    settings, the path and the first digits of the file's hash. The first program on PATH is the one that is
+    started. Uses no network and shows no secret.
 
     \b
     Examples:
@@ -60,14 +62,18 @@ def list_(measure: bool, everything: bool, as_json: bool) -> None:
     type=click.Choice(["acp", "claude", "codex"]),
     default="acp",
     show_default=True,
-    help="What it speaks: the Agent Client Protocol, or what `claude -p` or `codex exec` print.",
+    help="Its protocol: the Agent Client Protocol, or the output of `claude -p` or `codex exec`.",
 )
-@click.option("--vendor", default="", metavar="NAME", help="Whose models it asks, such as `anthropic`.")
+@click.option("--vendor", default="", metavar="NAME", help="The vendor of its models, such as `anthropic`.")
 @click.option(
-    "--env", "variables", multiple=True, metavar="NAME=VALUE", help="A variable for it. No secrets."
+    "--env",
+    "variables",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set an environment variable for it; no secrets.",
 )
-@click.option("--inherit", multiple=True, metavar="NAME", help="A variable of yours that it gets to see.")
-@click.option("--login", multiple=True, metavar="PATH", help="A file of your home that holds its login.")
+@click.option("--inherit", multiple=True, metavar="NAME", help="Pass on one of your environment variables.")
+@click.option("--login", multiple=True, metavar="PATH", help="A file in your home that has its login.")
 @json_option
 def add(
     name: str,
@@ -79,10 +85,10 @@ def add(
     login: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Add an agent of your own, by the command that starts it
+    """Add your own agent by the command that starts it
 
-    Writes a table into `planforge.toml` and changes nothing else in it. In COMMAND and in variables,
-    `${root}` stands for the repository, `${home}` for the agent's private home and `${cwd}` for its worktree.
+    Adds a table to `planforge.toml` and changes nothing else there. In COMMAND and in variables, `${root}` is
+    the repository, `${home}` the agent's private home and `${cwd}` its worktree.
 
     \b
     Examples:
@@ -113,9 +119,10 @@ def add(
 @click.argument("name")
 @json_option
 def remove(name: str, as_json: bool) -> None:
-    """Take an agent of your own out of `planforge.toml`
+    """Remove your own agent from `planforge.toml`
 
-    Prints what was taken out; put back, it is as it was. One that a role or another setting names stays.
+    Prints the removed lines, so that you can put them back. Refused if a role or another setting names the
+    agent.
 
     \b
     Example:
@@ -124,12 +131,12 @@ def remove(name: str, as_json: bool) -> None:
     from planforge.app import agents
 
     removed = agents.remove(here(), name)
-    text = f"took `{removed.name}` out of {removed.settings}:\n\n{removed.text.rstrip()}"
+    text = f"removed `{removed.name}` from {removed.settings}:\n\n{removed.text.rstrip()}"
     show(removed, text, as_json=as_json)
 
 
 def _project() -> Project | None:
-    """The project that we are in, if we are in one: agents are there without."""
+    """The project, or None outside of one: agents can be listed without."""
     from planforge.app.project import Project
     from planforge.errors import NotFound
 
@@ -154,7 +161,7 @@ def _listed(found: AgentList, *, everything: bool) -> str:
         head = ("agent", "version", "login", "start", "roles", "program")
         parts.append(table([head, *map(_row, there)]))
     else:
-        parts.append("no agent is installed; see it work without one: planforge demo")
+        parts.append("no agent is installed; to see Planforge work without one: planforge demo")
     if missing:
         rows = [(row.name, f"`{row.program}`", row.install or "put it on PATH") for row in missing]
         parts.append("Not installed\n" + table(rows, "  "))
@@ -191,7 +198,7 @@ def _confined(found: AgentList) -> str:
 
 
 def _plain(text: str) -> str:
-    """What a program said of itself, or a path, unable to do anything to a terminal."""
+    """A program's own words, or a path, without control characters."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 

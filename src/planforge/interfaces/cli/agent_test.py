@@ -1,4 +1,4 @@
-"""`planforge agent test`: what an agent really does, as a table."""
+"""`planforge agent test`: checks of what an agent really does, as a table."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ if TYPE_CHECKING:
     from planforge.app.conformance import Checked, Conformance
 
 WIDTH = 100
-"""How much of what was seen is shown; all of it is in the JSON."""
+"""Columns of an observation that are shown; the JSON has all of it."""
 
 
 @click.command("test")
 @click.argument("name")
-@click.option("--live", is_flag=True, help="Ask the agent's own service, which may cost something.")
-@click.option("--only", "only", multiple=True, metavar="CHECK", help="Only this check; may be given often.")
+@click.option("--live", is_flag=True, help="Use the agent's own service, which may cost money.")
+@click.option("--only", "only", multiple=True, metavar="CHECK", help="Only this check; can be repeated.")
 @json_option
 def test(name: str, live: bool, only: tuple[str, ...], as_json: bool) -> int:
-    """Try what an agent really does: write, read-only, resume, cancel, time-out, usage, errors
+    """Test what an agent really does
 
-    The agent works in a repository that is made for it and removed afterwards. A scripted model on loopback
-    stands behind it, so nothing is paid and no login is needed. Exits with 0 only if every check passed.
+    The checks: write, read-only, resume, cancel, time-out, usage, errors.
+
+    The agent works in a temporary repository. A scripted model on this machine answers it, so it costs
+    nothing and needs no login. Exits with 0 only if every check passed.
 
     \b
     Examples:
@@ -48,7 +50,7 @@ def test(name: str, live: bool, only: tuple[str, ...], as_json: bool) -> int:
 
 
 def drawn(found: Conformance) -> str:
-    """The table, and what it comes to."""
+    """The table and a summary."""
     rows = [("check", "outcome", "seconds", "what was seen")]
     rows += [(line.check, line.outcome, f"{line.seconds:.1f}", _short(line.seen)) for line in found.checks]
     passed = sum(line.outcome == "passed" for line in found.checks)

@@ -1,123 +1,62 @@
-"""`planforge bench`: measures Planforge, and others, on agents that misbehave."""
+"""
+`planforge bench`: benchmarks, each a distribution of its own.
+
+A benchmark is a click command that its distribution names in an entry point:
+
+    [project.entry-points."planforge.benchmarks"]
+    guardrails = "planforge_guardrails.command:guardrails"
+"""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import TextIO
+from importlib.metadata import entry_points
 
 import click
 
-from planforge.interfaces.cli.printing import table
-from planforge.interfaces.cli.show import json_option, show
+from planforge.errors import NotFound
+
+GROUP = "planforge.benchmarks"
+OURS = {"guardrails": "benchmarks/guardrails"}
+"""The benchmarks of this repository, and where each is."""
 
 
-@click.group()
+class Benchmarks(click.Group):
+    """The benchmarks that are installed, and ours that could be."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names, without loading anything."""
+        del ctx
+        return sorted({*OURS, *(found.name for found in entry_points(group=GROUP))})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load one; one of ours that is not installed says how to install it."""
+        del ctx
+        for found in entry_points(group=GROUP, name=cmd_name):
+            command: click.Command = found.load()
+            return command
+        return _absent(cmd_name) if cmd_name in OURS else None
+
+
+def _absent(name: str) -> click.Command:
+    """A command that takes whatever is typed and says that it is not installed."""
+
+    def refuse(words: tuple[str, ...]) -> None:
+        del words
+        raise NotFound(
+            f"the benchmark `{name}` is not installed; "
+            f"`pip install ./{OURS[name]}` in a clone of Planforge installs it"
+        )
+
+    return click.Command(
+        name,
+        callback=refuse,
+        params=[click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)],
+        short_help="Not installed",
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True},
+    )
+
+
+@click.group(cls=Benchmarks)
 def bench() -> None:
     """Measure Planforge, or another orchestrator"""
-
-
-@bench.command()
-@click.option("--only", multiple=True, metavar="CASE", help="Only this case; may be given often.")
-@click.option("--group", "groups", multiple=True, metavar="NAME", help="Only this group; may be given often.")
-@click.option(
-    "--workflow",
-    "workflows",
-    multiple=True,
-    metavar="NAME",
-    help="Only in this workflow; may be given often.",
-)
-@click.option("--sample", is_flag=True, help="One case of each group, in about a minute.")
-@click.option("--list", "listed", is_flag=True, help="Show the cases and run none.")
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=lambda: (os.cpu_count() or 1) + 1,
-    show_default="one more than there are cores",
-    help="How many at once; they also wait, for disks and for agents.",
-)
-@click.option(
-    "--done",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write down what is done, and do not do again what is written there.",
-)
-@click.option(
-    "--baseline/--no-baseline", default=True, help="Also without an orchestrator; that is the default."
-)
-@click.option(
-    "--orchestrator", default="planforge", metavar="NAME", help="Measure another one than Planforge."
-)
-@click.option(
-    "--settings",
-    metavar="FILE",
-    type=click.File(),
-    help="Put these settings beside the default ones, to see what a gate is worth.",
-)
-@click.option(
-    "--html",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Write the report as one static page, too.",
-)
-@json_option
-def guardrails(
-    only: tuple[str, ...],
-    groups: tuple[str, ...],
-    workflows: tuple[str, ...],
-    sample: bool,
-    listed: bool,
-    jobs: int,
-    done: Path | None,
-    baseline: bool,
-    orchestrator: str,
-    settings: TextIO | None,
-    html: Path | None,
-    as_json: bool,
-) -> int:
-    """Run agents that misbehave, and measure what is caught
-
-    Each case is a scripted agent that misbehaves, and an honest twin, at work in a sample repository made
-    for it, in every workflow that it can be put to. What came about is found by looking at the repository,
-    around it and at the processes; nothing that the orchestrator says is believed. Needs no model, no
-    account, no repository of yours; Linux only.
-
-    Exits with 0 only if everything that can be caught was caught before it landed, every honest twin landed,
-    nothing was lost, no process was left and every exit code was true; otherwise with 1.
-
-    \b
-    Examples:
-      planforge bench guardrails --sample
-      planforge bench guardrails --html guardrails.html
-      planforge bench guardrails --group tests --only "hook planter" --no-baseline
-      planforge bench guardrails --workflow fix --workflow "plan run"
-      planforge bench guardrails --json --done build/guardrails.jsonl > guardrails.json
-      planforge bench guardrails --orchestrator bare
-    """
-    from planforge.testing.guardrails import bench, report_html, report_text
-    from planforge.testing.guardrails.cases import chosen
-
-    cases = chosen(only, groups, workflows, sample=sample)
-    if listed:
-        rows = [(case.group, case.name, case.workflow.value, case.about) for case in cases]
-        document = {
-            "cases": [
-                {"name": case.name, "group": case.group, "workflow": case.workflow.value, "about": case.about}
-                for case in cases
-            ]
-        }
-        show(document, lambda: table(rows), as_json=as_json)
-        return 0
-    report = bench.measure(
-        cases,
-        orchestrator=orchestrator,
-        baseline=baseline,
-        at_once=jobs,
-        done=done,
-        settings=settings.read() if settings else "",
-        tell=lambda progress: click.echo(report_text.progress_line(progress), err=True),
-    )
-    if html is not None:
-        html.write_text(report_html.page(report))
-    show(report, lambda: report_text.told(report), as_json=as_json)
-    return 0 if report.passed else 1

@@ -1,4 +1,4 @@
-"""The command about what work has cost and may cost: `budget`."""
+"""`planforge budget`: costs and limits."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 @click.command()
 @json_option
 def budget(as_json: bool) -> None:
-    """Show what runs, plans, steps and roles have spent, and what they have left
+    """Show what runs, plans, steps and roles have spent and may still spend
 
-    What an agent did not report counts as what was put aside for it; `unknown` says how many amounts are
-    such. Limits stand in `planforge.toml` under `[budget]`; a run that would go over waits for a person.
-    With --json, money is in millionths.
+    If an agent did not report its usage, the amount reserved for it counts as spent; `unknown` is the number
+    of such amounts. Set limits in `planforge.toml` under `[budget]`. A run that would exceed one waits for a
+    person. With --json, money is in millionths.
 
     \b
     Example:
@@ -37,12 +37,12 @@ def budget(as_json: bool) -> None:
 def _page(found: list[Account]) -> str:
     rows = [row for account in found for row in _rows(account)]
     if not rows:
-        return "nothing has been spent"
-    return table([("scope", "kind", "limit", "spent", "put aside", "left", "unknown"), *rows])
+        return "nothing spent yet"
+    return table([("scope", "kind", "limit", "spent", "reserved", "left", "unknown"), *rows])
 
 
 def _rows(account: Account) -> list[tuple[str, ...]]:
-    """A line for each kind that is limited or used; what is unknown of the scope stands on the first."""
+    """A line for each kind that is limited or used; the first also has the unknown amounts."""
     rows: list[tuple[str, ...]] = []
     for kind in ("tokens", "money", "seconds", "attempts"):
         limit, left = getattr(account.limits, kind), getattr(account.left, kind)

@@ -1,10 +1,10 @@
 """
 `planforge chat`: the command language at a prompt, or line by line from a pipe.
 
-What begins with `!` is a command; anything else is put to an agent, whose answer is waited for. Forges and
-runs go on in the background while more is typed. Replies go to standard output, one JSON object a line with
-`--json`; progress goes to standard error. On a terminal Ctrl-C stops what goes on, and a second one leaves;
-Ctrl-D leaves. From a pipe, whatever was begun is waited for when the input ends.
+A line that begins with `!` is a command. Any other line goes to an agent, and the chat waits for the answer.
+Forges and runs continue in the background. Replies go to standard output, one JSON object a line with
+`--json`; progress goes to standard error. On a terminal Ctrl-C stops the running work, and a second Ctrl-C
+leaves; Ctrl-D leaves. From a pipe, the chat waits for all work when the input ends.
 """
 
 from __future__ import annotations
@@ -19,35 +19,37 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.errors import Interrupted, InvalidInput, PlanforgeError
-from planforge.interfaces.cli.printing import hush, is_text, visible
+from planforge.interfaces.cli.printing import encoded, hush, is_text, visible
 from planforge.interfaces.cli.progress import HEARTBEAT, Screen, UnderWay
 from planforge.interfaces.cli.show import json_option
+from planforge.interfaces.cli.typed import command
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
-    from planforge.app.background import Work
+    from planforge.actions import Hint
     from planforge.app.language import Reply, Speaker
     from planforge.app.project import Project
+    from planforge.app.runs.background import Work
     from planforge.kernel.events import Recorded
     from planforge.workflows.chat import Said
 
 PROMPT = "> "
 GLANCE = 0.2
-"""How often whoever waits looks whether somebody wants it to stop, in seconds."""
+"""Seconds between two looks for a signal to stop."""
 
 
 @click.command()
-@click.option("--as", "actor", metavar="NAME", help="Who decides; otherwise it is you, as git knows you.")
+@click.option("--as", "actor", metavar="NAME", help="Who decides; by default you, as git knows you.")
 @json_option
 @click.pass_context
 def chat(ctx: click.Context, actor: str | None, as_json: bool) -> None:
-    """Talk: commands that begin with `!`, and anything else to an agent
+    """Type commands with `!`, or talk to an agent about the project
 
-    `!help` lists the commands. Forges and runs go on in the background; `!stop` stops them, and nothing is
-    lost. An agent's answer may ask for a few things to be done; what needs a person, such as an approval, is
-    left to you. Ctrl-C stops what goes on, a second one leaves; Ctrl-D leaves.
+    `!help` lists the commands. Forges and runs continue in the background; `!stop` interrupts them, and
+    nothing is lost. An agent's answer may ask for a few actions. Decisions that need a person, such as an
+    approval, stay with you. Ctrl-C stops the running work, a second Ctrl-C leaves; Ctrl-D leaves.
 
-    From a pipe, each line is taken as if it were typed, and the exit code is the highest of all replies.
+    From a pipe, each line is read as if it were typed. The exit code is the highest of all replies.
 
     \b
     Examples:
@@ -73,17 +75,17 @@ class _Chat:
         self._attended = sys.stdin.isatty() and sys.stdout.isatty()
         self._prompting = False
         self._waiting = False
-        """Whether a signal may break in: nothing is half done then."""
+        """Whether a signal may interrupt now: nothing is half done."""
         self._signalled = False
         self._printing = threading.RLock()
         self._said: list[Said] = []
         self._code = 0
         self._under_way = UnderWay()
         self._screen = Screen(self._under_way, self._show)
-        self._screen.attended = False  # whoever is there is typing something else
+        self._screen.attended = False  # the person is typing something else
 
     def held(self) -> int:
-        """Take one line after the other; the exit code is that of the worst reply of a pipe."""
+        """Read line after line; for a pipe, returns the highest exit code of all replies."""
         before = {each: signal.signal(each, self._signal) for each in (signal.SIGINT, signal.SIGTERM)}
         over = threading.Event()
         heart = threading.Thread(target=self._beat, args=(over,), daemon=True)
@@ -112,7 +114,7 @@ class _Chat:
 
     @contextmanager
     def _breakable(self) -> Iterator[None]:
-        """Wait for something, unless somebody has asked for an end meanwhile."""
+        """Wait for something, or until a signal arrives."""
         self._waiting = True
         try:
             if self._signalled:
@@ -139,7 +141,7 @@ class _Chat:
                     return Interrupted.exit_code
                 warned = True
                 if not self._stop_all():
-                    self._talk("nothing goes on; Ctrl-C again leaves")
+                    self._talk("nothing is running; Ctrl-C again leaves")
 
     def _read(self) -> str | None:
         if not self._attended:
@@ -176,14 +178,15 @@ class _Chat:
                 self._answer(language.perform(self._project, found, self._speaker))
 
     def _ask(self, text: str) -> None:
-        """Put it to an agent, and wait for the answer."""
-        from planforge.app import background, language, runs
+        """Send a line to an agent, and wait for the answer."""
+        from planforge.app import language
         from planforge.app.language import endings, talking
+        from planforge.app.runs import background, cancellation, driver
         from planforge.workflows.chat import Said
 
         try:
             run = talking.begin(self._project, text, tuple(self._said), self._speaker)
-            work = background.start(self._project, run, audience=self._screen)
+            work = driver.drive_beside(self._project, run, audience=self._screen)
             try:
                 with self._breakable():
                     while not work.wait(GLANCE):
@@ -191,7 +194,9 @@ class _Chat:
             except KeyboardInterrupt:
                 background.stop([work])
                 if work.ended is None:
-                    runs.cancel(self._project, run, reason="nobody waited for the answer", actor="the person")
+                    cancellation.cancel(
+                        self._project, run, reason="nobody waited for the answer", actor="the person"
+                    )
                 raise
         except PlanforgeError as error:
             self._answer(language.refused(error))
@@ -202,18 +207,19 @@ class _Chat:
 
     def _answer(self, reply: Reply) -> None:
         """
-        Show a reply, and have what it began go on in the background.
+        Show a reply, and continue its work in the background.
 
-        It goes on before anybody can read that it does, so that whoever wants to stop it can; what it has to
-        say comes after the reply.
+        The work starts before the reply is shown, so that a reader of the reply can already stop it; its own
+        messages come after the reply.
         """
-        from planforge.app import background, language
+        from planforge.app import language
+        from planforge.app.runs import driver
 
         with self._printing:
             refused = []
             for run in reply.runs:
                 try:
-                    background.start(self._project, run, self._over, self._screen)
+                    driver.drive_beside(self._project, run, self._over, self._screen)
                 except PlanforgeError as error:
                     refused.append(language.refused(error))
             for each in (reply, *refused):
@@ -223,15 +229,15 @@ class _Chat:
         from planforge.app.language import endings
 
         if work.stopped and work.ended is None:
-            return  # whoever stopped it says so
+            return  # the stop was announced already
         self._answer(endings.reply(self._project, work))
 
     # Leaving
 
     def _stop_all(self) -> bool:
-        """Stop what goes on; whether anything did."""
-        from planforge.app import background
+        """Stop the running work; True if there was any."""
         from planforge.app.language import perform
+        from planforge.app.runs import background
         from planforge.rules.commands import shapes
 
         if not background.under_way(self._project):
@@ -240,8 +246,8 @@ class _Chat:
         return True
 
     def _leave(self) -> None:
-        """From a pipe, whatever was begun is waited for; a person who leaves has it stopped."""
-        from planforge.app import background
+        """From a pipe, wait for all work; if a person leaves, stop it."""
+        from planforge.app.runs import background
 
         while not self._attended and (works := background.under_way(self._project)):
             with self._breakable():
@@ -252,28 +258,26 @@ class _Chat:
     # Showing
 
     def _shown(self, reply: Reply) -> None:
-        import msgspec
-
         self._code = max(self._code, reply.exit_code)
         if self._as_json:
-            self._print(msgspec.json.encode(reply).decode(), sys.stdout)
+            self._print(encoded(reply, _typed).decode(), sys.stdout)
             return
         self._print("\n".join(visible(line) for line in self._text(reply).split("\n")), sys.stdout)
 
     def _text(self, reply: Reply) -> str:
-        from planforge.app.language.replies import typed_here
+        from planforge.app.language.replies import shown
         from planforge.app.overview import Overview
         from planforge.interfaces.cli.screen import page
 
         if isinstance(reply.data, Overview):
-            return page(typed_here(reply.data))  # which says itself what to type next
-        return "\n".join([reply.text, *(f"next: {command}" for command in reply.next)])
+            return page(reply.data, typed=_typed)  # which says itself what to type next
+        return shown(reply, command)
 
     def _talk(self, text: str) -> None:
         self._print(visible(text), sys.stderr)
 
     def _print(self, text: str, stream: object) -> None:
-        """A text by whatever thread, before what somebody is typing."""
+        """Print a text from any thread, above the line that is being typed."""
         assert stream in (sys.stdout, sys.stderr)
         to_stderr = stream is sys.stderr
         with self._printing:
@@ -287,14 +291,14 @@ class _Chat:
                     sys.stdout.flush()
                 else:
                     click.echo(text, err=to_stderr)
-            except OSError:  # nobody reads it any more; the work goes on
+            except OSError:  # nobody reads it any more; the work continues
                 hush(sys.stderr if to_stderr else sys.stdout)
 
     def _show(self, mark: str, place: str, text: str) -> None:
         self._talk(f"{mark} {place:<9} {text}" if place else f"{mark} {text}")
 
     def _happened(self, recorded: Recorded) -> None:
-        """Show what runs do; what a command does, its reply says."""
+        """Show the events of runs; the reply of a command shows the rest."""
         if threading.current_thread() is not threading.main_thread():
             self._screen(recorded)
 
@@ -302,3 +306,10 @@ class _Chat:
         while not over.wait(HEARTBEAT):
             for _, line in self._under_way.lines():
                 self._talk(f"… {line}")
+
+
+def _typed(hint: Hint) -> str:
+    """What is typed at this prompt, or in the shell if nothing here does it."""
+    from planforge.app.language.replies import line
+
+    return line(hint, command)

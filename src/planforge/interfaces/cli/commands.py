@@ -1,5 +1,5 @@
 """
-The commands, by click, each loaded when it is called.
+The click commands, each loaded when it is called.
 
 Data goes to standard output, talk to standard error.
 """
@@ -12,51 +12,67 @@ import click
 
 from planforge import __version__
 from planforge.errors import Interrupted, InvalidInput, did_you_mean
+from planforge.interfaces.cli import sections
 
-COMMANDS = {
-    "agent": ("planforge.interfaces.cli.agent", "List, test, add and remove agents"),
-    "backtest": ("planforge.interfaces.cli.prove", "Replay a run with other settings and compare"),
-    "bench": ("planforge.interfaces.cli.bench", "Measure which misbehaviour of agents is caught"),
-    "budget": ("planforge.interfaces.cli.budget", "Show what work has cost and may cost"),
-    "cancel": ("planforge.interfaces.cli.work", "Cancel a run, also from another terminal"),
-    "chat": ("planforge.interfaces.cli.chat", "Type commands, and talk to an agent about the project"),
-    "check-proof": ("planforge.interfaces.cli.prove", "Check a proof without the repository"),
-    "cleanup": ("planforge.interfaces.cli.recovery", "List or remove what is no longer needed"),
-    "context": ("planforge.interfaces.cli.context", "Show what agents were told, part by part"),
-    "demo": ("planforge.interfaces.cli.demo", "Play the whole story with the rehearsal agent"),
-    "doctor": ("planforge.interfaces.cli.look", "Check this machine and this repository"),
-    "evidence": ("planforge.interfaces.cli.evidence", "Run the project's own checks on a tree"),
-    "fix": ("planforge.interfaces.cli.fix", "Make a small change, without a plan"),
-    "forge": ("planforge.interfaces.cli.forge", "Turn a request into an audited plan, or resume a plan"),
-    "gate": ("planforge.interfaces.cli.gate", "Review changes that need a person's decision"),
-    "graph": ("planforge.interfaces.cli.graph", "Show plans, steps and what they depend on"),
-    "handoff": ("planforge.interfaces.cli.handoff", "Show what an agent left to its successor"),
-    "init": ("planforge.interfaces.cli.work", "Set up this repository for Planforge"),
-    "land": ("planforge.interfaces.cli.land", "Land finished plans on your branch"),
-    "lease": ("planforge.interfaces.cli.lease", "List and release file leases"),
-    "lesson": ("planforge.interfaces.cli.lesson", "Add, list and review lessons"),
-    "log": ("planforge.interfaces.cli.look", "Show what happened"),
-    "pipeline": ("planforge.interfaces.cli.pipeline", "List, show, check and run pipelines"),
-    "plan": ("planforge.interfaces.cli.plan", "Make, list, show, approve, run, cancel and close plans"),
-    "policy": ("planforge.interfaces.cli.policy", "List loop policies, and simulate one"),
-    "prove": ("planforge.interfaces.cli.prove", "Write a proof of a run into one file"),
-    "question": ("planforge.interfaces.cli.question", "List and answer the questions of runs"),
-    "rebuild": ("planforge.interfaces.cli.ledger", "Rebuild the projections from the events"),
-    "recover": ("planforge.interfaces.cli.recovery", "List archived work and get it back"),
-    "replay": ("planforge.interfaces.cli.prove", "Replay a recorded run and compare"),
-    "resume": ("planforge.interfaces.cli.work", "Resume interrupted runs"),
-    "role": ("planforge.interfaces.cli.role", "List and show the roles that agents play"),
-    "scan": ("planforge.interfaces.cli.scan", "Find tests that are worth less than they look"),
-    "schema": ("planforge.interfaces.cli.ledger", "Print the JSON Schema of events and documents"),
-    "score": ("planforge.interfaces.cli.graph", "Show what a step's evidence is worth"),
-    "states": ("planforge.interfaces.cli.states", "Show the status diagrams"),
-    "status": ("planforge.interfaces.cli.look", "Show plans, runs and what to do next"),
-    "task": ("planforge.interfaces.cli.task", "List, show and resume tasks"),
-    "verdict": ("planforge.interfaces.cli.verdict", "Parse a review and print its verdict"),
-    "verify": ("planforge.interfaces.cli.look", "Check the integrity of the ledger"),
-    "why": ("planforge.interfaces.cli.graph", "Explain why a step has not started"),
-    "worktree": ("planforge.interfaces.cli.recovery", "List the worktrees that agents work in"),
+SECTIONS = {
+    "Get work done": {
+        "forge": ("forge", "Turn a request into an audited plan, or resume a plan"),
+        "plan": ("plan", "Write, approve, run and land plans"),
+        "fix": ("fix", "Make a small change without a plan"),
+        "pipeline": ("pipeline", "Take a request through stages, reviews and gates"),
+        "task": ("task", "List, show and resume the tasks that pipelines work on"),
+        "chat": ("chat", "Type short commands, and talk to an agent about the project"),
+        "land": ("land", "Merge finished plans into your branch, tested again"),
+        "resume": ("work", "Resume interrupted runs"),
+        "cancel": ("work", "Cancel a run, also one in another terminal"),
+    },
+    "Decide": {
+        "gate": ("gate", "Approve or reject changes that need a person"),
+        "question": ("question", "Answer the questions of runs"),
+        "lesson": ("lesson", "Decide what agents are told from past plans"),
+    },
+    "Look": {
+        "status": ("look", "Show plans, runs, what waits for you, and the next command"),
+        "log": ("look", "Show what happened, event by event"),
+        "graph": ("graph", "Show plans, their steps and their dependencies"),
+        "why": ("graph", "Explain why a step has not started"),
+        "budget": ("budget", "Show what work has cost and may still cost"),
+        "context": ("context", "Show what each agent was told"),
+        "handoff": ("handoff", "Show what an agent left for its successor"),
+        "worktree": ("recovery", "List the worktrees that agents work in"),
+        "lease": ("lease", "List and release file leases"),
+        "states": ("states", "Show the status diagrams"),
+    },
+    "Trust": {
+        "evidence": ("evidence", "Run the project's own checks on a commit"),
+        "score": ("graph", "Score a step from its evidence"),
+        "scan": ("scan", "Find tests that cannot fail, and other weak spots"),
+        "recover": ("recovery", "List archived work and get it back"),
+        "verify": ("look", "Check that nobody changed the ledger"),
+        "replay": ("prove", "Replay a recorded run and compare"),
+        "backtest": ("prove", "Replay a run with other settings and compare"),
+        "prove": ("prove", "Write a proof of a run to one file"),
+        "check-proof": ("prove", "Check a proof, without the repository"),
+        "bench": ("bench", "Measure which misbehaving agents are caught"),
+    },
+    "Set up": {
+        "demo": ("demo", "Watch a whole run with a scripted agent: no model, no account"),
+        "init": ("work", "Set up this repository for Planforge"),
+        "doctor": ("look", "Check this machine and this repository"),
+        "agent": ("agent", "List, test, add and remove agents"),
+        "role": ("role", "List and show the roles that agents play"),
+        "policy": ("policy", "List the loop policies, and simulate one"),
+        "cleanup": ("recovery", "Remove worktrees and branches that are no longer needed"),
+    },
+    "For programs": {
+        "verdict": ("verdict", "Parse a review and print its verdict"),
+        "schema": ("ledger", "Print the JSON Schema of events and documents"),
+        "rebuild": ("ledger", "Rebuild the projections from the events"),
+    },
 }
+"""Every command in the order of `--help`, with the module that has it and its line there."""
+
+COMMANDS = {name: command for commands in SECTIONS.values() for name, command in commands.items()}
 
 EPILOG = """\
 Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 no agent, 5 refused by a gate, 6 needs a person,
@@ -70,33 +86,40 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, without loading anything."""
         del ctx
-        return sorted(COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one command."""
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        found = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name.replace("-", "_"))
+        found = getattr(
+            import_module(f"planforge.interfaces.cli.{COMMANDS[cmd_name][0]}"), cmd_name.replace("-", "_")
+        )
         assert isinstance(found, click.Command)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, so that `--help` loads none of them."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name][1]) for name in sorted(COMMANDS)])
+        sections.write(
+            formatter,
+            {
+                title: [(name, text) for name, (_, text) in commands.items()]
+                for title, commands in SECTIONS.items()
+            },
+        )
 
 
 @click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="planforge", message="%(prog)s %(version)s")
 def planforge() -> None:
-    """Take a request to landed code by driving coding agents, and believe none of them
+    """Take a request to landed code with coding agents, and believe none of them
 
     \b
     See it work, with no model and no account:
       planforge demo
-    In a repository of yours, with an agent you have:
+    In your repository, with your agent:
       planforge init
       planforge forge "say what you want"
       planforge plan approve 1
@@ -119,7 +142,7 @@ def call(words: list[str]) -> int:
 
 
 def _misused(error: click.ClickException) -> InvalidInput:
-    """What click says of a command line, as we say it."""
+    """An error of click as an error of ours."""
     message = " ".join(error.format_message().split()).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     if isinstance(error, click.exceptions.NoSuchCommand) and context:

@@ -1,4 +1,4 @@
-"""The command about what agents were told: `context`."""
+"""`planforge context`: the prompts of agents, part by part."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def context(run: str | None, as_json: bool) -> None:
     """Show what the agents of RUN were told, part by part
 
-    Without RUN, those of the newest run. For each call: the tokens of each part, what was left out of it, and
-    how many tokens it would have had with the whole history, that is, with all prompts and answers before it.
-    Tokens are a guess, a quarter of the characters.
+    Without RUN, shows the newest run. For each call: the tokens of each part, what was left out, and how many
+    tokens the prompt would have with the whole history, that is, with all earlier prompts and answers. Tokens
+    are estimated as a quarter of the characters.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`planforge demo`: the whole story, in a new directory."""
+"""`planforge demo`: a whole run in a new directory."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ NO_MODEL = (
 @click.argument("directory", required=False, type=click.Path(path_type=Path))
 @click.option("--pace", default=0.6, show_default=True, help="Seconds of rehearsed work in each scene.")
 @click.option(
-    "--agent", default="", metavar="NAME", help="Have a real agent play, with a script for its model."
+    "--agent", default="", metavar="NAME", help="Let a real agent play, with a script as its model."
 )
-@click.option("--live", is_flag=True, help="With --agent: ask its own service, at its own price.")
+@click.option("--live", is_flag=True, help="With --agent: use its own service, at its price.")
 @json_option
 @click.pass_context
 def demo(
     ctx: click.Context, directory: Path | None, pace: float, agent: str, live: bool, as_json: bool
 ) -> None:
-    """Play the whole story in a new DIRECTORY
+    """Play a whole run in a new DIRECTORY
 
-    A request becomes a plan, an auditor finds a hole in it, it is revised and approved; two phases run at
-    the same time, one agent says that all tests pass when they do not, is caught, tries again; the work
+    A request becomes a plan. An auditor finds a hole in it; the plan is revised and approved. Two phases run
+    at the same time. One agent says that all tests pass when they do not, is caught and tries again. The work
     lands on a branch. No model, no account, no key.
 
-    With --agent the real program plays, through the same flows: a scripted server on this machine stands
-    where its model would be, so it needs no account and costs nothing. With --live its own service answers.
+    With --agent a real program plays, through the same flows. A scripted server on this machine answers in
+    place of its model, so it needs no account and costs nothing. With --live its own service answers.
 
     \b
     Examples:
@@ -51,7 +51,8 @@ def demo(
       planforge demo /tmp/story --json
     """
     from planforge.app import demo as demos
-    from planforge.app import report, runs, story
+    from planforge.app import report, story
+    from planforge.app.runs import driver
     from planforge.interfaces.cli.progress import shown
 
     if live and not agent:
@@ -61,7 +62,7 @@ def demo(
     confined = "".join(f"{line}\n" for line in _confinement())
     talk(f"{run} in {project.root}\n{note}\n{confined}\nRequest: {story.REQUEST}\n")
     with shown() as screen:
-        ended = runs.drive(project, run, screen, screen)
+        ended = driver.drive(project, run, screen, screen)
     document = report.of_run(project, run)
     show(document, lambda: _story(document, project.root, note), as_json=as_json)
     ctx.exit(ended.exit_code)
@@ -80,15 +81,15 @@ def _who(agent: str, *, live: bool) -> str:
 
 
 def _confinement() -> Iterator[str]:
-    """What it means that this machine has no sandbox that keeps files, if it has none."""
+    """A warning, if this machine has no sandbox that protects files."""
     from planforge.workspace.sandbox import Level, strongest
 
     level = strongest()
     if level is Level.PROCESSES:
-        yield "This machine has no sandbox for files: agents and checks can read and change whatever you can."
+        yield "This machine has no sandbox for files: agents and checks can read and change all your files."
     if level is Level.NONE:
-        yield "This machine has no sandbox: agents and checks can read and change whatever you can."
-        yield "The demo is played all the same, by Planforge's own script. A real agent is refused until you"
+        yield "This machine has no sandbox: agents and checks can read and change all your files."
+        yield "The demo runs anyway, because it is Planforge's own script. A real agent is refused until you"
         yield "install a sandbox or set `unconfined = true`; `planforge doctor` says what is missing."
 
 
@@ -100,7 +101,7 @@ def _story(document: Document, root: Path, note: str) -> str:
     scores = ", ".join(f"{step.step} {step.score.value}" for step in document.steps if step.score)
     parts.append(f"Score: {document.score} of 1000 ({scores})")
     places = [
-        f"repository   {shown} (its checkout is as it was)",
+        f"repository   {shown} (its checkout is unchanged)",
         f"plan         {document.path}",
         f"landed work  branch {document.branch} at {document.landed_commit[:12]}",
         "ledger       .planforge/ledger.db, bodies in .planforge/objects",

@@ -8,9 +8,11 @@ from functools import singledispatch
 from planforge.app.graphs import Picture, ScoreView
 from planforge.interfaces.cli import printing
 from planforge.interfaces.cli.printing import padded, table, width
+from planforge.interfaces.cli.typed import command
 from planforge.interfaces.cli.words import first_line, said
 from planforge.kernel.graph import queries
 from planforge.kernel.graph.queries import QueryResult, StepView
+from planforge.kernel.hints import action_of
 from planforge.kernel.scores import FORMULA, Measures
 from planforge.kernel.wording import counted
 
@@ -26,7 +28,7 @@ def mark(step: StepView) -> str:
 
 
 def state(step: StepView) -> str:
-    """The step's status in a word; pending is either of two things."""
+    """The step's status in a word; a pending step is ready or waits."""
     return step.status if step.status != "pending" else "waits" if step.waiting else "ready"
 
 
@@ -127,7 +129,7 @@ def _quoted(text: str) -> str:
 
 
 def blockers(found: queries.Blockers) -> str:
-    """Each thing that a step waits for, and what would help."""
+    """Each cause for which a step waits, and the command that helps."""
     step = found.step
     if not found.blockers:
         return f"{step.node} is ready: nothing holds it back"
@@ -136,7 +138,7 @@ def blockers(found: queries.Blockers) -> str:
         name = "" if item.kind == "status" else f" {item.name}"
         lines.append(f"{step.node}  {item.kind}{name}: {item.reason}")
         if item.help:
-            lines.append(f"    try: {item.help}")
+            lines.append(f"    try: {command(action_of(item.help))}")
     return "\n".join(lines)
 
 
@@ -167,7 +169,7 @@ def _shown(value: int | None) -> str:
 
 @singledispatch
 def answer(found: QueryResult) -> str:
-    """An answer for people; what has no shape of its own is shown as data."""
+    """An answer for people; an answer without its own format is shown as JSON."""
     from planforge.interfaces.cli.printing import as_document
 
     return as_document(found)

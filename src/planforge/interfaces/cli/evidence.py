@@ -1,4 +1,4 @@
-"""`planforge evidence`: what the project's own checks say of a tree, measured in a fresh checkout."""
+"""`planforge evidence`: run the project's own checks on a tree, in a fresh checkout."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ WORDS = {"pass": "pass", "fail": "fail", "cannot_tell": "cannot tell"}
 @click.command()
 @click.option("--tree", default="", metavar="TREE", help="Check this tree instead of HEAD's.")
 @click.option("--commit", default="", metavar="REV", help="Check this commit instead of HEAD.")
-@click.option("--no-reuse", is_flag=True, help="Run the checks even if the same was measured before.")
-@click.option("--detect", is_flag=True, help="Only show which checks were found and why; nothing is run.")
+@click.option("--no-reuse", is_flag=True, help="Run the checks even if this tree was measured before.")
+@click.option("--detect", is_flag=True, help="Only show which checks were found and why; run none.")
 @json_option
 @click.pass_context
 def evidence(ctx: click.Context, tree: str, commit: str, no_reuse: bool, detect: bool, as_json: bool) -> None:
     """Run the project's own checks on a tree
 
-    Build, types, lint and tests run in a fresh checkout of HEAD, in the strongest sandbox that works here,
-    without a network. Which ones is said by `checks` in `planforge.toml`, or else detected. Evidence for the
-    same tree and the same checks is not gathered twice. Without `planforge init` nothing is recorded.
+    Runs build, types, lint and tests in a fresh checkout of HEAD, in the strongest sandbox of this machine,
+    without a network. The checks come from `checks` in `planforge.toml`, or are detected. The same checks are
+    not run twice on the same tree. Without `planforge init` nothing is recorded.
 
-    Exits with 0 if it passes, 1 if it fails, and 6 if it cannot tell: a tool is missing, no test ran, the
-    time was up.
+    Exits with 0 if they pass, 1 if one fails, and 6 if Planforge cannot tell: a tool is missing, no test ran,
+    or the time limit was reached.
 
     \b
     Examples:
@@ -55,13 +55,13 @@ def evidence(ctx: click.Context, tree: str, commit: str, no_reuse: bool, detect:
         return
     looked = gathering.look(Path.cwd(), tree=tree, commit=commit, reuse=not no_reuse, watch=_tell)
     if not looked.recorded:
-        talk("nothing is recorded here, for there is no ledger: `planforge init` makes one")
+        talk("nothing was recorded, because there is no ledger: `planforge init` creates one")
     show(looked, lambda: "\n".join(_looked(looked)), as_json=as_json)
     ctx.exit(EXIT_CODES[looked.evidence.outcome.value])
 
 
 def _tell(name: str, part: Part | None) -> None:
-    """Say on standard error what is under way."""
+    """Show progress on standard error."""
     if part is None:
         talk(f"{name} …")
     else:
@@ -74,7 +74,7 @@ def _looked(looked: Look) -> Iterator[str]:
     yield f"  tree {found.tree[:12]}, {'measured before and reused' if found.reused else _where(found)}"
     yield table([_row(part) for part in found.parts], "  ")
     if not found.parts:
-        yield "  no check was found; `planforge evidence --detect` says what was looked for"
+        yield "  no check was found; `planforge evidence --detect` shows what Planforge looked for"
     yield from _names("Failing", found.failing)
     if looked.delta is not None:
         yield from _compared(looked.compared_with, looked.delta)
@@ -135,7 +135,9 @@ def _detected(found: Detected) -> str:
     if found.passed_over:
         lines.append("Passed over\n" + "\n".join(f"  {line}" for line in found.passed_over))
     if found.elsewhere:
-        lines.append("Projects below, not looked into\n" + "\n".join(f"  {line}" for line in found.elsewhere))
+        lines.append(
+            "Projects in subdirectories, not checked\n" + "\n".join(f"  {line}" for line in found.elsewhere)
+        )
     if not found.found:
         lines.append("Looked for\n  " + ", ".join(found.looked))
     return "\n\n".join(lines)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from planforge.app.landing import LandReport
     from planforge.app.project import Project
 
-ONLY = "A file or glob that may be changed, and nothing else may be; can be given again."
-ANYWAY = "Begin also if the words do not sound like a small change; that is kept on record."
-ACCEPT = "Take the change of FIX, which passed and is not small, exactly as it is."
-AGAIN = "Do FIX once more from where the checkout is now, in the place of the former one."
+ONLY = "A file or glob that may be changed, and nothing else; can be repeated."
+ANYWAY = "Start even if the request does not sound small; this is recorded."
+ACCEPT = "Accept the change of FIX, which passed but is not small, exactly as it is."
+AGAIN = "Do FIX again from the current checkout; replaces the earlier result."
 
 
 @click.command()
@@ -31,8 +31,8 @@ AGAIN = "Do FIX once more from where the checkout is now, in the place of the fo
 @click.option("--onto", metavar="BRANCH", help=ONTO)
 @click.option("--accept", metavar="FIX", help=ACCEPT)
 @click.option("--again", metavar="FIX", help=AGAIN)
-@click.option("--reason", metavar="TEXT", help="Why it is accepted; kept on record with your name.")
-@click.option("--as", "actor", metavar="NAME", help="Who wants it; otherwise it is you, as git knows you.")
+@click.option("--reason", metavar="TEXT", help="Why you accept it; recorded with your name.")
+@click.option("--as", "actor", metavar="NAME", help="Who wants it; by default you, as git knows you.")
 @json_option
 @click.pass_context
 def fix(
@@ -50,13 +50,13 @@ def fix(
 ) -> None:
     """Make a small change, without a plan
 
-    REQUEST is what you want, in your words; `-` reads it from standard input. One agent makes the change in a
-    worktree of its own, and it lands on the branch `planforge/fix-NNN` if Planforge's own run of the tests
-    passes on its exact tree: leases, budgets, secrets and protected paths hold as in a plan.
+    REQUEST is what you want, in your words; `-` reads it from standard input. One agent makes the change in
+    its own worktree. The change lands on the branch `planforge/fix-NNN` if the tests pass when Planforge runs
+    them on its exact tree. Leases, budgets, secrets and protected paths are checked as in a plan.
 
-    Words that do not sound small are refused (exit code 5) with the `forge` command for them. A change that
-    turns out not to be small (`fix.max_files`, `fix.max_lines`) is kept and not taken (exit code 6): make a
-    plan of it, or accept it as it is.
+    A request that does not sound small is refused (exit code 5), with the `forge` command for it. A change
+    that turns out too large (`fix.max_files`, `fix.max_lines`) is kept but does not land (exit code 6): make
+    a plan of it, or accept it as it is.
 
     \b
     Examples:
@@ -89,9 +89,7 @@ def _require_one(
 ) -> None:
     given = [what for what in (request, accept, again) if what is not None]
     if len(given) != 1:
-        raise InvalidInput(
-            "say one of: what is to be changed, `--accept FIX`, `--again FIX`", 'as in `planforge fix "..."`'
-        )
+        raise InvalidInput("give a request, `--accept FIX` or `--again FIX`", 'as in `planforge fix "..."`')
     if accept is not None and not (reason or "").strip():
         raise InvalidInput("`--accept` needs a reason", "say why: `--reason TEXT`")
     if reason is not None and accept is None:
@@ -101,20 +99,21 @@ def _require_one(
 
 
 def _require_branch(project: Project, onto: str | None) -> None:
-    """Refuse before an agent is asked what would be refused after."""
+    """Check the options before an agent is asked."""
     from planforge.app import landing
 
     landing.branch_named(project, onto)
 
 
 def _drive(project: Project, run: str, *, land: bool, onto: str | None, as_json: bool) -> int:
-    from planforge.app import fixes, landing, report, runs
+    from planforge.app import fixes, landing, report
+    from planforge.app.runs import driver
     from planforge.interfaces.cli.progress import shown
-    from planforge.interfaces.cli.work import summary
+    from planforge.interfaces.cli.work import following, summary
 
     talk(f"{run} in {project.root}")
     with shown() as screen:
-        ended = runs.drive(project, run, screen, screen)
+        ended = driver.drive(project, run, screen, screen)
     document = report.of_run(project, run)
     landed: LandReport | None = None
     code = ended.exit_code
@@ -134,8 +133,8 @@ def _drive(project: Project, run: str, *, land: bool, onto: str | None, as_json:
         from planforge.interfaces.cli.land import told as told_landing
 
         if landed is None:
-            return summary(document)
-        return "\n".join([summary(document).partition("\nnext:")[0], told_landing(landed)])
+            return summary(document, following(project, document))
+        return "\n".join([summary(document), told_landing(landed)])
 
     show(told, text, as_json=as_json)
     return code

@@ -1,8 +1,8 @@
 """
-`planforge forge`: make a plan of a request, go on with one, see which forges run, end one.
+`planforge forge`: turn a request into a plan, resume a plan, list forges, cancel one.
 
-What follows the command is a request unless it is one of the four reserved words or names a plan, so this is
-a group whose commands are looked for first and whose other words all go to one of them.
+The words after the command are a request, unless the first is a subcommand or they name a plan. So this is a
+group that looks for subcommands first and gives all other words to a hidden one.
 """
 
 from __future__ import annotations
@@ -11,27 +11,29 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.actions import Action, Advice, Blank
 from planforge.interfaces.cli import plan_make
 from planforge.interfaces.cli.options import given_up_option
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.typed import command, line
 from planforge.interfaces.cli.views import here
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
-    from planforge.app.forges import ForgeView, Implementation
+    from planforge.app.forges import ForgeView
     from planforge.app.project import Project
     from planforge.app.report import Document
 
 START = "start"
-"""The command that all words go to which are no command."""
+"""The hidden command for words that are not a subcommand."""
 
 
 class ForgeGroup(click.Group):
     """A group that takes a request where others take only commands."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the hidden command before whatever is no command."""
+        """Put the hidden command before words that are not a subcommand."""
         help_options = self.get_help_option_names(ctx)
         if args and args[0] not in self.commands and args[0] not in help_options:
             args = [START, *args]
@@ -43,7 +45,7 @@ class ForgeGroup(click.Group):
         return ["[OPTIONS]", "REQUEST | PLAN | COMMAND"]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options of a request, which are what somebody who looks here wants to know."""
+        """The options of a request, because they are what a reader of this help needs."""
         start = self.commands[START]
         options = [each for each in start.get_params(ctx) if isinstance(each, click.Option)]
         found = [record for each in options if (record := each.get_help_record(ctx))]
@@ -61,13 +63,13 @@ def forge() -> None:
     """Turn REQUEST into a plan: draft, audit, revise until nothing blocks
 
     REQUEST is what you want, in your words; `-` reads it from standard input. The plan is a Markdown file
-    that you can edit; approve it when it says what you mean. Exits with 6 if a person has to look at it, as
-    when its rounds are used up.
+    that you can edit; approve it when you agree. Exits with 6 if a person has to decide, for example when the
+    rounds are used up.
 
-    PLAN resumes a plan, named `plan-017`, `plan-17` or `17`: a draft or one in review is audited as it
-    is on disk, with your edits, and revised; one that is approved is carried out. Words that only point at
-    something ("this", "the plan") and names of other items (`fix-004`, `run-003`) start no draft; with
-    `--context`, `--issue` or `--from`, "this" is what you give.
+    PLAN resumes a plan, named `plan-017`, `plan-17` or `17`. A draft or a plan in review is audited as it is
+    on disk, with your edits, and revised; an approved plan is carried out. Words that only point at something
+    ("this", "the plan") and names of other items (`fix-004`, `run-003`) do not start a draft; with
+    `--context`, `--issue` or `--from`, "this" is the text you give.
 
     \b
     Examples:
@@ -84,16 +86,16 @@ def forge() -> None:
 @forge.command(name=START, hidden=True)
 @click.argument("request", required=False)
 @click.option(
-    "--from", "source", metavar="SOURCE", help="What to plan, written elsewhere; see `plan import`."
+    "--from", "source", metavar="SOURCE", help="Import the request from a file or issue; see `plan import`."
 )
 @plan_make.context_options
-@click.option("--cap", type=click.IntRange(min=1), help="How many rounds of audit the plan gets.")
+@click.option("--cap", type=click.IntRange(min=1), help="The most rounds of audit.")
 @click.option(
     "--implement/--no-implement",
     default=None,
-    help="Approve a clean plan in your name and carry it out; otherwise as `forge.auto_implement` says.",
+    help="Approve a clean plan in your name and carry it out; default: `forge.auto_implement`.",
 )
-@click.option("--as", "actor", metavar="NAME", help="Who approves it then; otherwise you, as git knows you.")
+@click.option("--as", "actor", metavar="NAME", help="Who approves it; by default you, as git knows you.")
 @json_option
 @click.pass_context
 def start(
@@ -107,7 +109,7 @@ def start(
     actor: str | None,
     as_json: bool,
 ) -> None:
-    """Make a plan of a request, or resume one"""
+    """Turn a request into a plan, or resume a plan"""
     from planforge.app import deciders, forges
     from planforge.interfaces.cli.work import drive
 
@@ -120,9 +122,9 @@ def start(
         person = deciders.person_or_script(project, actor)
         deciders.require_other_author(project, "", person)
     begun = forges.begin(project, text, cap=cap, context=given)
-    if begun.flow != forges.FLOW:
+    if begun.approved:
         talk(f"{begun.run} carries it out: it was approved before")
-    if not wanted or begun.flow != forges.FLOW:
+    if not wanted or begun.approved:
         ctx.exit(drive(project, begun.run, as_json=as_json))
     ctx.exit(_implemented(project, begun.run, person, as_json=as_json))
 
@@ -145,30 +147,22 @@ def _implemented(project: Project, run: str, person: str, *, as_json: bool) -> i
         code = RefusedByGate.exit_code
     last = ran or forged
     document = {"schema_version": 1, "forge": forged, "implement": made, "run": ran}
-    show(
-        document,
-        lambda: "\n".join([*_without_next(summary(last, following(project, last)), made), *_refused(made)]),
-        as_json=as_json,
-    )
+
+    def text() -> str:
+        if made.refusal is None:
+            return summary(last, following(project, last))
+        first, second = map(line, made.refusal.next)
+        why = f"not carried out: {made.refusal.reason}"
+        return "\n".join([summary(last), why, f"next: {first}", f"then: {second}"])
+
+    show(document, text, as_json=as_json)
     return code
-
-
-def _without_next(text: str, made: Implementation) -> list[str]:
-    lines = text.splitlines()
-    return [line for line in lines if not (made.refusal and line.startswith(("next: ", "then: ")))]
-
-
-def _refused(made: Implementation) -> list[str]:
-    if made.refusal is None:
-        return []
-    first, second = made.refusal.commands
-    return [f"not carried out: {made.refusal.reason}", f"next: {first}", f"then: {second}"]
 
 
 @forge.command()
 @json_option
 def status(as_json: bool) -> None:
-    """Show which forges run, wait or were interrupted"""
+    """List forges that are running, waiting or interrupted"""
     from planforge.app import forges
 
     found = forges.unfinished(here())
@@ -189,20 +183,20 @@ def _forges(found: list[ForgeView]) -> str:
         )
         for each in found
     ]
-    return "\n".join([table(rows), *(f"next: {each.next}" for each in found)])
+    return "\n".join([table(rows), *(f"next: {command(each.next)}" for each in found)])
 
 
 @forge.command()
 @click.argument("plan_id", metavar="[PLAN]", required=False)
 @given_up_option
-@click.option("--as", "actor", metavar="NAME", help="Who ends it; otherwise it is you, as git knows you.")
+@click.option("--as", "actor", metavar="NAME", help="Who cancels it; by default you, as git knows you.")
 @json_option
 def cancel(plan_id: str | None, reason: str, actor: str | None, as_json: bool) -> None:
-    """End the forge of PLAN at once and cancel the plan
+    """Stop the forge of PLAN and cancel the plan
 
-    Also if it runs in another terminal: its agents are stopped, and the command there exits
-    with 130. Without PLAN it is the one forge there is. What was written of the plan stays on disk.
-    To end a forge and keep a plan that was in review before, use `planforge cancel RUN`.
+    Works also if the forge runs in another terminal: its agents are stopped, and the command there exits with
+    130. Without PLAN, cancels the only running forge. The text of the plan stays on disk. To stop a forge but
+    keep a plan that was in review before, use `planforge cancel RUN`.
 
     \b
     Examples:
@@ -234,8 +228,6 @@ def audit(words: tuple[str, ...]) -> None:
     """Reserved: an audit alone is a command of `plan`"""
     from planforge.errors import InvalidInput
 
-    named = words[0] if words else "PLAN"
-    audit = f"planforge plan audit {named}"
-    raise InvalidInput(
-        "`audit` is not a request", f"run `{audit}`; for its form alone, `{audit} --structural`"
-    )
+    named = words[0] if words else Blank("PLAN")
+    whole, form = Action("plan audit", named), Action("plan audit", named, structural=True)
+    raise InvalidInput("`audit` is not a request", Advice("run {}; for its form alone, {}", whole, form))

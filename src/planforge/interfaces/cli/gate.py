@@ -1,4 +1,4 @@
-"""`planforge gate`: changes that need a person, and what the person decides."""
+"""`planforge gate`: approve or reject changes that need a person."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from planforge.app.gates import Decided, GateList, GateRow, GateView
     from planforge.app.project import Project
 
-AS = "Who decides, where there is no terminal; otherwise it is you, as git knows you."
-SEEN = "The tree that you looked at, as `gate show` says; refused if it is another by now."
+AS = "Who decides, if there is no terminal; by default you, as git knows you."
+SEEN = "The tree you reviewed, as `gate show` prints it; refused if it has changed."
 
 
 @click.group()
 def gate() -> None:
-    """Review changes that need a person's decision
+    """Approve or reject changes that need a person
 
-    A change of protected paths, such as a CI file or a new dependency, waits at a gate before it lands. A yes
-    is for exactly the tree that is shown, and for one run.
+    A change to protected paths, such as a CI file or a new dependency, waits at a gate before it lands. An
+    approval is valid for exactly the tree that is shown, and for one run.
     """
 
 
 @gate.command(name="list")
-@click.option("--all", "everything", is_flag=True, help="Those that are decided or gone as well.")
+@click.option("--all", "everything", is_flag=True, help="Also gates that are decided or void.")
 @json_option
 def list_(everything: bool, as_json: bool) -> None:
     """List the gates that wait for a person
@@ -55,8 +55,7 @@ def list_(everything: bool, as_json: bool) -> None:
 def show_(name: str, as_json: bool) -> None:
     """Show why a change waits, and the change
 
-    GATE is its name or its number: `gate-007`, `7`. Secrets are taken out; characters that a terminal would
-    obey or hide are written out.
+    GATE is its name or number: `gate-007`, `7`. Secrets are removed; control characters are escaped.
 
     \b
     Examples:
@@ -76,9 +75,9 @@ def show_(name: str, as_json: bool) -> None:
 @click.option("--seen", metavar="HASH", help=SEEN)
 @json_option
 def approve(name: str, reason: str, actor: str | None, seen: str | None, as_json: bool) -> None:
-    """Let a change through, as exactly the tree that is shown
+    """Approve a change, for exactly the tree that is shown
 
-    It opens this gate, for this tree, once. Exits with 5 if it is not yours to decide or decided already.
+    Opens this gate once, for this tree. Exits with 5 if you may not decide, or if it is decided already.
 
     \b
     Examples:
@@ -95,14 +94,14 @@ def approve(name: str, reason: str, actor: str | None, seen: str | None, as_json
 
 @gate.command()
 @click.argument("name", metavar="GATE")
-@click.option("--reason", required=True, metavar="TEXT", help="Why; the next attempt at the step is told.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; the next agent is told.")
 @click.option("--as", "actor", metavar="NAME", help=AS)
 @click.option("--seen", metavar="HASH", help=SEEN)
 @json_option
 def reject(name: str, reason: str, actor: str | None, seen: str | None, as_json: bool) -> None:
-    """Do not let a change through
+    """Reject a change
 
-    The attempt is not taken; the step is tried again if it has attempts left, and is told why.
+    The attempt is rejected. If the step has attempts left, the next agent is told why.
 
     \b
     Example:
@@ -116,18 +115,20 @@ def reject(name: str, reason: str, actor: str | None, seen: str | None, as_json:
 
 
 @gate.command()
-@click.option("--stage", required=True, help="The stage whose gate it is.")
-@click.option("--subject", required=True, metavar="ID", help="The task or plan that stands before it.")
-@click.option("--outputs", is_flag=True, help="What the stage must have left, not what must hold before it.")
-@click.option("--pipeline", default="", metavar="NAME", help="Another pipeline than the task's own.")
-@click.option("--gates", default="", metavar="FILE", help="A Markdown file with the gate in a fence instead.")
+@click.option("--stage", required=True, help="The stage that the gate is for.")
+@click.option("--subject", required=True, metavar="ID", help="The task or plan at the gate.")
+@click.option("--outputs", is_flag=True, help="Check the outputs of the stage, not the conditions before it.")
+@click.option("--pipeline", default="", metavar="NAME", help="Use another pipeline than the task's own.")
+@click.option(
+    "--gates", default="", metavar="FILE", help="Read the gate from a fenced block in this Markdown file."
+)
 @click.pass_context
 def check(ctx: click.Context, stage: str, subject: str, outputs: bool, pipeline: str, gates: str) -> None:
-    """Hold the gate of a stage against the facts as they are now
+    """Check whether the gate of a stage is open now
 
-    Prints JSON: whether it is open, or why not (`reasonCode`, `detail`) and what to do about it
-    (`remediation`). Exits with 0 if it is open, 1 if it is closed, 2 if the gate or the question makes no
-    sense. Nothing is changed.
+    Prints JSON: whether the gate is open, or why not (`reasonCode`, `detail`) and how to open it
+    (`remediation`). Exits with 0 if it is open, 1 if it is closed, 2 if the gate or the arguments are
+    invalid. Changes nothing.
 
     \b
     Examples:
@@ -150,7 +151,7 @@ def _actor(project: Project, given: str | None) -> str:
 
 def _listed(found: GateList, *, everything: bool) -> str:
     if not found.gates:
-        return "there was no gate yet" if everything else "no change waits for a person"
+        return "no gates yet" if everything else "no gate is waiting"
     rows = [
         (gate.name, *((gate.status,) if everything else ()), f"{gate.plan}/{gate.step}", _first(gate))
         for gate in found.gates

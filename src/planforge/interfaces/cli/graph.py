@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 @click.option("--next", "next_", is_flag=True, help="Only the steps that can start now.")
 @click.option("--critical", is_flag=True, help="Only the heaviest chain of steps.")
 @click.option("--timeline", is_flag=True, help="What happened to the plan or step.")
-@click.option("--custody", is_flag=True, help="From the goal to what landed, with evidence and approvals.")
-@click.option("--without-evidence", is_flag=True, help="Steps that are done although no check passed.")
+@click.option(
+    "--custody",
+    is_flag=True,
+    help="The chain from the goal to the landed commits, with evidence and approvals.",
+)
+@click.option("--without-evidence", is_flag=True, help="Only steps that are done although no check passed.")
 @click.option("--up", metavar="STEP", help="All steps that STEP depends on.")
 @click.option("--down", metavar="STEP", help="All steps that depend on STEP.")
 @click.option("--diff", nargs=2, metavar="BEFORE AFTER", help="What changed between two revisions.")
@@ -38,8 +42,8 @@ if TYPE_CHECKING:
 def graph(plan: str | None, form: str, text: str | None, as_json: bool, **asked: object) -> None:
     """Show plans, steps and what they depend on
 
-    Without PLAN, the plan that changed last. A plan is named by its id or number, which stand for its
-    newest revision; `plan-001.r1` is exactly the first.
+    Without PLAN, shows the plan that changed last. A plan's id or number means its newest revision;
+    `plan-001.r1` is exactly the first.
 
     \b
     Marks: ✓ done  ▶ in progress  ✗ failed  ○ ready  · waits  * on the critical path
@@ -125,14 +129,14 @@ def _about(option: str, name: str) -> GraphQuery:
 @click.command()
 @click.argument("step")
 @click.option("--open", "gate", metavar="GATE", help="Open a gate of the step, as it is planned now.")
-@click.option("--settle", "risk", metavar="RISK", help="Settle a risk that holds it back; needs --reason.")
-@click.option("--reason", default="", help="Why the risk is settled; it is kept on record.")
+@click.option("--settle", "risk", metavar="RISK", help="Settle a risk that blocks the step; needs --reason.")
+@click.option("--reason", default="", help="Why the risk is settled; recorded.")
 @json_option
 def why(step: str, gate: str | None, risk: str | None, reason: str, as_json: bool) -> None:
     """Explain why a step has not started
 
-    Each line is one thing that it waits for: another step, a risk, a gate, a lease, a budget; and the
-    command that leads on. `1/phase-2` is the step in the newest revision of the plan.
+    Each line is one cause: another step, a risk, a gate, a lease or a budget, with the command that helps.
+    `1/phase-2` is the step in the newest revision of the plan.
 
     \b
     Examples:
@@ -159,10 +163,10 @@ def why(step: str, gate: str | None, risk: str | None, reason: str, as_json: boo
 @click.argument("name", metavar="STEP|PLAN")
 @json_option
 def score(name: str, as_json: bool) -> None:
-    """Show what a step's evidence is worth
+    """Score a step from its evidence
 
-    Every measure with its value, or unknown, and the points it added of the most it can add. The number
-    comes from evidence alone; `docs/scores.md` has the formula.
+    Shows every measure with its value, or `unknown`, and its points. The score comes from evidence alone;
+    `docs/scores.md` has the formula.
 
     \b
     Examples:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def handoff() -> None:
-    """Show what an agent left to its successor
+    """Show what an agent left for its successor
 
-    An agent whose context is nearly full is stopped. The next one goes on from a summary made from the ledger
-    and from the answers to the queries in it, and gets nothing else.
+    An agent whose context is nearly full is stopped. The next agent continues from a summary of the ledger
+    and the answers to the queries in it, and gets nothing else.
     """
 
 
@@ -47,10 +47,11 @@ def list_(as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def show_(name: str, as_json: bool) -> None:
-    """Show one handoff: NAME is its name, or a step for its newest one
+    """Show one handoff, by its name or by its step
 
-    A step is named as in `planforge graph`: `1/phase-1` is that of the plan's newest revision. What is next
-    is told from the summary and the answers alone, as the successor has them now.
+    For a step, shows its newest handoff. A step is named as in `planforge graph`: `1/phase-1` is in the
+    plan's newest revision. What comes next is derived from the summary and the answers alone, as the
+    successor has them now.
 
     \b
     Examples:

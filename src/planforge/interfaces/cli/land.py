@@ -1,4 +1,4 @@
-"""`planforge land`: finished plans onto your branch, and from there into your checkout."""
+"""`planforge land`: merge finished plans, fixes and tasks into your branch, and update your checkout."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.errors import InvalidInput
+from planforge.interfaces.cli import typed
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.views import here
@@ -16,16 +17,16 @@ if TYPE_CHECKING:
     from planforge.app.project import Project
     from planforge.kernel.effects import Probed
 
-ONTO = "The branch to land on; otherwise that of the settings, or the one that is checked out."
+ONTO = "The branch to land on; by default the one in the settings, or the one checked out."
 
 
 @click.command()
-@click.argument("plans", nargs=-1, metavar="[PLAN]...")
+@click.argument("plans", nargs=-1, metavar="[NAME]...")
 @click.option("--onto", metavar="BRANCH", help=ONTO)
-@click.option("--dry-run", is_flag=True, help="Show what would land in which order, and change nothing.")
-@click.option("--probe", is_flag=True, help="Show which work that has not landed conflicts with which.")
+@click.option("--dry-run", is_flag=True, help="Show what would land, in which order; change nothing.")
+@click.option("--probe", is_flag=True, help="Show which unlanded work conflicts with each other.")
 @click.option(
-    "--update-checkout", is_flag=True, help="Bring what has landed into the checkout of the branch."
+    "--update-checkout", is_flag=True, help="Update the branch and its checkout with what has landed."
 )
 @json_option
 @click.pass_context
@@ -38,23 +39,25 @@ def land(
     update_checkout: bool,
     as_json: bool,
 ) -> None:
-    """Land finished plans on your branch
+    """Land finished plans, fixes and tasks on your branch
 
-    Each plan is merged, the tests run again on the merged tree, and only then does the branch move. A branch
-    that is checked out is not moved: what lands is put on `planforge/landed/BRANCH` beside it, and
-    `--update-checkout` brings it into the branch and its files, if nothing of yours is in the way.
+    NAME is a plan, a fix or a task: `7`, `fix-2`, `task-001`. Without a name, everything that is finished
+    lands, in order. Each one is merged, the tests run again on the merged tree, and only then the branch
+    moves. A branch that is checked out is not moved: the work lands on `planforge/landed/BRANCH` beside it.
+    `--update-checkout` then updates the branch and its files, unless you have uncommitted changes.
 
     \b
     Examples:
       planforge land --dry-run
       planforge land
       planforge land 7 --onto release
+      planforge land task-001
       planforge land --update-checkout
     """
     from planforge.app import landing
 
     if sum((dry_run, probe, update_checkout)) > 1:
-        raise InvalidInput("`--dry-run`, `--probe` and `--update-checkout` do not go together")
+        raise InvalidInput("use only one of `--dry-run`, `--probe` and `--update-checkout`")
     if plans and (probe or update_checkout):
         raise InvalidInput("`--probe` and `--update-checkout` take no plans")
     project = here()
@@ -64,7 +67,7 @@ def land(
         probed = landing.probe(project, onto)
         show(probed, lambda: _probed(probed), as_json=as_json)
     elif update_checkout:
-        ctx.exit(_drive(project, landing.begin_update(project, onto), "nothing to bring in", as_json))
+        ctx.exit(_drive(project, landing.begin_update(project, onto), "nothing to update", as_json))
     else:
         ctx.exit(begun(project, plans, onto, as_json))
 
@@ -79,17 +82,13 @@ def preview(project: Project, plans: tuple[str, ...], onto: str | None, as_json:
 
 
 def begun(project: Project, plans: tuple[str, ...], onto: str | None, as_json: bool) -> int:
-    """Land these plans, or all that may land, and show how that went; the exit code."""
-    from planforge.app import landing, tasks
+    """Land these plans, or all that may land, and show the result; returns the exit code."""
+    from planforge.app import landing
 
     run = landing.begin(project, plans, onto)
     nothing = "nothing to land"
     if run is None and landing.is_ahead(project, onto):
         nothing += "; what has landed is not in the checkout yet\nnext: planforge land --update-checkout"
-    if run is None and (
-        merges := [way for row in tasks.rows(project) if (way := tasks.to_merge(project, row))]
-    ):
-        nothing += "".join(f"\ntask of a pipeline: {merge}" for merge in merges)
     return _drive(project, run, nothing, as_json)
 
 
@@ -106,13 +105,13 @@ def _drive(project: Project, run: str | None, nothing: str, as_json: bool) -> in
 
 
 def drive(project: Project, run: str) -> int:
-    """Drive a landing in the foreground and show how it goes; its exit code."""
-    from planforge.app import runs
+    """Drive a landing in the foreground and show progress; returns its exit code."""
+    from planforge.app.runs import driver
     from planforge.interfaces.cli.progress import shown
 
     talk(f"{run} in {project.root}")
     with shown() as screen:
-        return runs.drive(project, run, screen, screen).exit_code
+        return driver.drive(project, run, screen, screen).exit_code
 
 
 def told(report: LandReport) -> str:
@@ -126,7 +125,7 @@ def told(report: LandReport) -> str:
     if not lines:
         lines.append(f"{'✓' if report.status == 'done' else '✗'} {report.reason}")
     lines += [f"! {item.one} conflicts with {item.other} in {_paths(item.paths)}" for item in report.foreseen]
-    lines += [f"next: {command}" for command in report.next]
+    lines += [f"next: {typed.command(action)}" for action in report.next]
     return "\n".join(lines)
 
 
@@ -134,9 +133,9 @@ def _previewed(preview: Preview) -> str:
     place = f", which is checked out in {preview.checkout}" if preview.checkout else ""
     lines = [f"onto {preview.branch}{place}"]
     if preview.checkout:
-        lines.append(f"by way of {preview.landing} at {preview.tip[:12]}")
+        lines.append(f"through {preview.landing} at {preview.tip[:12]}")
     if preview.catches_up:
-        lines.append(f"first the newest commits of {preview.branch} are merged into that")
+        lines.append(f"first the newest commits of {preview.branch} are merged into it")
     rows = [
         (
             item.plan,
@@ -162,4 +161,4 @@ def _probed(probed: Probed) -> str:
 
 def _paths(paths: tuple[str, ...], limit: int = 3) -> str:
     more = f" and {len(paths) - limit} more" if len(paths) > limit else ""
-    return (", ".join(paths[:limit]) or "a way that git does not name") + more
+    return (", ".join(paths[:limit]) or "a way that git does not report") + more

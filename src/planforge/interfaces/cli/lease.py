@@ -1,4 +1,4 @@
-"""`planforge lease`: who holds which files, and taking a lease away."""
+"""`planforge lease`: list and release leases."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def lease() -> None:
     """List and release file leases
 
-    A lease is the right of one holder to change some files until a time. Its fence is a number that only
-    rises; a change that comes with the fence of a lease that has ended does not land.
+    A lease allows one holder to change some files until a time. Its fence is a number that only rises. A
+    change with the fence of an ended lease does not land.
     """
 
 
@@ -28,7 +28,7 @@ def lease() -> None:
 def list_(as_json: bool) -> None:
     """Show who holds which files until when, and who waits
 
-    A line has the fence, the holder, how long the lease lasts, and its paths.
+    Each line shows the fence, the holder, the time left and the paths.
 
     \b
     Examples:
@@ -48,9 +48,9 @@ def list_(as_json: bool) -> None:
 def release(name: str, reason: str, as_json: bool) -> None:
     """Take a lease away from its holder
 
-    FENCE is its number, PATH one of its paths or globs or a file that it covers (a file with a name like a
-    number is `./12`). The holder is not stopped, but what it changes under this lease cannot land any more.
-    Exits with 3 if there is no such lease.
+    FENCE is its number. PATH is one of its paths or globs, or a file that it covers (write `./12` for a file
+    named `12`). The holder is not stopped, but its changes under this lease cannot land any more. Exits with
+    3 if there is no such lease.
 
     \b
     Examples:
@@ -83,7 +83,7 @@ def _listed(found: LeaseList) -> str:
     if found.clock_behind_seconds:
         parts.append(
             f"The clock is {_span(found.clock_behind_seconds)} behind the newest event about leases; "
-            "none runs out before it has caught up."
+            "none expires until the clock has caught up."
         )
     return "\n\n".join(parts)
 

@@ -26,9 +26,9 @@ PATIENCE = 2.0
 def rebuild(ctx: click.Context, check: bool, as_json: bool) -> None:
     """Rebuild the projections from the events
 
-    The tables hold what can be told from the events, for quick answers. A row that differs was changed by
-    hand or by a mistake: it is named, and then the tables are rebuilt, all at once or not at all. No
-    event is ever changed.
+    Projections are tables for quick answers, derived from the events. A row that differs from the events was
+    changed by hand or by a bug: it is named, and then all projections are rebuilt in one transaction. Events
+    are never changed.
 
     \b
     Example:
@@ -42,7 +42,7 @@ def rebuild(ctx: click.Context, check: bool, as_json: bool) -> None:
 
 
 class _Progress:
-    """Says now and then how far it is; what is soon done is not talked about."""
+    """Shows progress now and then; short work shows none."""
 
     def __init__(self) -> None:
         self._said = time.monotonic()
@@ -69,13 +69,13 @@ def _rebuilt(found: Rebuilt) -> str:
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--list", "listed", is_flag=True, help="Only the names, with revision and description.")
+@click.option("--list", "listed", is_flag=True, help="List only the names, with revision and description.")
 @json_option
 def schema(name: str | None, listed: bool, as_json: bool) -> None:
     """Print the JSON Schema of events and documents
 
-    NAME is the name of one of them; without it, all are printed as one object. An event is described as
-    `planforge log --json` prints it, whatever revision it was written in.
+    With NAME, prints one schema; without it, all of them as one object. An event is described as `planforge
+    log --json` prints it, in any stored revision.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`planforge lesson`: what the project has learned, and what is to become of what its plans teach."""
+"""`planforge lesson`: the project's lessons, and decisions about new ones."""
 
 from __future__ import annotations
 
@@ -14,30 +14,28 @@ if TYPE_CHECKING:
     from planforge.app.lessons import LessonChange, LessonList, LessonRow
     from planforge.app.promoting import Promotion
 
-AS = "Who decides; otherwise it is you, as git knows you."
-TAGS = (
-    "A word, a path or a glob that it is about; may be given more than once. `always` has every agent told."
-)
+AS = "Who decides; by default you, as git knows you."
+TAGS = "A topic, path or glob that it is about; can be repeated. `always` means every agent is told."
 UPDATE = "Replace this lesson instead of adding one."
-DISTINCT = "It is another lesson, however alike it looks."
+DISTINCT = "It is a different lesson, however similar it looks."
 
 actor_option = click.option("--as", "actor", metavar="NAME", help=AS)
 tag_option = click.option("--tag", "tags", multiple=True, metavar="TAG", help=TAGS)
-title_option = click.option("--title", default="", metavar="TEXT", help="Its title; otherwise its beginning.")
-applied_option = click.option(
-    "--applied", default="", metavar="TEXT", help="Where something was done about it."
+title_option = click.option(
+    "--title", default="", metavar="TEXT", help="Its title; by default its first words."
 )
+applied_option = click.option("--applied", default="", metavar="TEXT", help="Where it was put into practice.")
 update_option = click.option("--update", default="", metavar="ID", help=UPDATE)
 distinct_option = click.option("--distinct", is_flag=True, help=DISTINCT)
 
 
 @click.group()
 def lesson() -> None:
-    """Add, list and review lessons
+    """Decide what agents are told from past plans
 
-    Lessons are entries of a file in the repository, `docs/lessons.md` unless `lessons.file` names another.
-    Edit it as you like, and commit it: agents are told the active lessons that matter to their work, as the
-    commit has them that they start from. Agents do not write lessons; you do.
+    A lesson is an entry in a file of the repository: `docs/lessons.md`, or `lessons.file` in the settings.
+    Edit and commit it as you like. Agents are told the active lessons that are relevant to their work, from
+    the commit they start at. Agents do not write lessons; you do.
     """
 
 
@@ -70,7 +68,7 @@ def list_(status: str | None, tag: str, as_json: bool) -> None:
 def show_(name: str, as_json: bool) -> None:
     """Show a lesson
 
-    ID is its name as `lesson list` has it, or the beginning of it.
+    ID is its name from `lesson list`, or the start of it.
 
     \b
     Example:
@@ -86,9 +84,7 @@ def show_(name: str, as_json: bool) -> None:
 @click.argument("text", metavar="LESSON")
 @title_option
 @tag_option
-@click.option(
-    "--source", default="", metavar="TEXT", help="The plan, the phase or the run that it comes from."
-)
+@click.option("--source", default="", metavar="TEXT", help="The plan, phase or run that it comes from.")
 @applied_option
 @update_option
 @distinct_option
@@ -105,10 +101,10 @@ def add(
     actor: str | None,
     as_json: bool,
 ) -> None:
-    """Keep a lesson, of one to three sentences
+    """Add a lesson of one to three sentences
 
-    Refused, with exit code 2, if there is one that says nearly the same: then `--update` that one, or say
-    that this one is `--distinct`. A source that names a plan is the decision about the lessons of that plan.
+    Refused with exit code 2 if a similar lesson exists: then `--update` that one, or say that this one is
+    `--distinct`. If `--source` names a plan, this also records the decision about that plan's lessons.
 
     \b
     Examples:
@@ -136,9 +132,11 @@ def add(
 @actor_option
 @json_option
 def supersede(old: str, by: str, actor: str | None, as_json: bool) -> None:
-    """Put a lesson in the place of another, which stays in the file and points to it
+    """Replace a lesson with another one
 
-    Exits with 5 if OLD has given way to another one already.
+    The old lesson stays in the file and names the new one.
+
+    Exits with 5 if OLD is superseded already.
 
     \b
     Examples:
@@ -155,11 +153,11 @@ def supersede(old: str, by: str, actor: str | None, as_json: bool) -> None:
 
 @lesson.command()
 @click.argument("name", metavar="ID")
-@click.option("--reason", required=True, metavar="TEXT", help="Why it does not hold any more.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why it is no longer true.")
 @actor_option
 @json_option
 def stale(name: str, reason: str, actor: str | None, as_json: bool) -> None:
-    """Say that a lesson does not hold any more; no agent is told it from then on
+    """Mark a lesson as stale: no agent is told it again
 
     `planforge lesson add LESSON --update ID` makes it active again.
 
@@ -178,11 +176,11 @@ def stale(name: str, reason: str, actor: str | None, as_json: bool) -> None:
 @lesson.command()
 @click.argument("plan", metavar="PLAN")
 @click.option(
-    "--accept", "number", type=click.IntRange(min=1), metavar="N", help="Do what is proposed for this one."
+    "--accept", "number", type=click.IntRange(min=1), metavar="N", help="Accept this candidate as proposed."
 )
-@click.option("--none", "nothing", is_flag=True, help="No lesson is needed; say why with `--reason`.")
+@click.option("--none", "nothing", is_flag=True, help="Record that no lesson is needed; needs `--reason`.")
 @click.option("--reason", default="", metavar="TEXT", help="Why none is needed.")
-@click.option("--text", default="", metavar="LESSON", help="With `--accept`: the lesson in your own words.")
+@click.option("--text", default="", metavar="LESSON", help="With `--accept`: the lesson in your words.")
 @title_option
 @tag_option
 @applied_option
@@ -204,11 +202,11 @@ def promote(
     actor: str | None,
     as_json: bool,
 ) -> None:
-    """Say what may be learned from a plan, and decide about it
+    """Show what a plan may teach, and decide
 
-    PLAN is a plan or a task. Candidates are findings that blocked and were settled, what an audit of the work
-    found, refusals that came twice, and friction. For each it is said whether a lesson would be updated,
-    added, or is there already. Without `--accept` and `--none` nothing is changed. The decision is on record.
+    PLAN is a plan or a task. Candidates are blocking findings that were settled, findings of the final audit,
+    repeated refusals, and friction. For each it shows whether a lesson would be added, updated, or exists
+    already. Without `--accept` and `--none` nothing is changed. The decision is recorded.
 
     \b
     Examples:
@@ -224,9 +222,7 @@ def promote(
     new = lessons.New(text=text, title=title, tags=tags, applied=applied)
     if number is None and not nothing:
         if new != lessons.New(text="") or update or distinct or reason:
-            raise click.UsageError(
-                "say which candidate is meant with `--accept N`, or that none is with `--none`"
-            )
+            raise click.UsageError("choose a candidate with `--accept N`, or none with `--none`")
         found = promoting.proposed(project, plan)
         show(found, lambda: _promotion(found), as_json=as_json)
         return
@@ -282,7 +278,7 @@ def _done(done: LessonChange) -> str:
         what = "no lesson needed" if not done.lesson else f"{done.lesson.id} {done.done}"
         lines.append(f"decided for {', '.join(done.decided)}: {what}")
     if done.lesson:
-        lines.append("next: look at it, and commit it; agents are told what a commit has")
+        lines.append("next: review and commit the file; agents read lessons from commits")
     return "\n".join(map(visible, lines))
 
 
@@ -304,7 +300,7 @@ def _promotion(found: Promotion) -> str:
         )
         parts.append("\n".join(map(visible, lines)))
     if not found.proposals:
-        parts.append("nothing stood in its way that would be worth a lesson")
+        parts.append("nothing in this plan is worth a lesson")
     decided = [
         f"decided: {each.decision} {each.lesson}".rstrip() + f", by {each.actor}" for each in found.decisions
     ]

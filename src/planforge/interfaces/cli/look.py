@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: `status`, `log`, `verify`, `doctor`."""
+"""Commands that only read: `status`, `log`, `verify`, `doctor`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from planforge.interfaces.cli import views
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.typed import line
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @click.command()
 @json_option
 def status(as_json: bool) -> None:
-    """Show plans, runs, what waits for you, and what to type next
+    """Show plans, runs, what waits for you, and the next command
 
     \b
     Example:
@@ -43,7 +44,7 @@ def status(as_json: bool) -> None:
 @click.option("--kind", "kinds", metavar="KIND", multiple=True, help="Only events of this kind.")
 @click.option("--plan", metavar="PLAN", help="Only events that name this plan.")
 @click.option("--since", type=int, default=0, metavar="SEQ", help="Only events after this sequence number.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with new events as they come, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Print new events as they come, until Ctrl-C.")
 @json_option
 def log(
     last: int | None,
@@ -56,7 +57,7 @@ def log(
 ) -> None:
     """Show what happened, oldest first
 
-    With --json, one JSON object a line. --run and --kind may be given more than once.
+    With --json, one JSON object a line. --run and --kind can be repeated.
 
     \b
     Examples:
@@ -91,10 +92,10 @@ def _print(texts: Iterator[str]) -> None:
 @json_option
 @click.pass_context
 def verify(ctx: click.Context, as_json: bool) -> None:
-    """Check the integrity of the ledger
+    """Check that nobody changed the ledger
 
-    Follows the hash chain over all events, checks every object they refer to, and compares the tables with
-    what follows from the events. Exits with 1 and names the event or the row if something was changed.
+    Follows the hash chain over all events, checks every object that they refer to, and compares the
+    projections with the events. If something was changed, it names the event or the row and exits with 1.
     """
     from planforge.app.integrity import verify as look
 
@@ -114,18 +115,18 @@ def _verification(found: Verification) -> str:
 
 
 @click.command()
-@click.option("--fix", is_flag=True, help="Mend what can be mended without anything being lost.")
+@click.option("--fix", is_flag=True, help="Repair what can be repaired without losing anything.")
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, fix: bool, as_json: bool) -> None:
     """Check this machine and this repository
 
-    Each line has what was found and, where something is wrong, the command that mends it. Exits with 1 if
-    something fails; a warning is no failure. What cannot be told, such as some logins, is unknown.
+    Each line is one check and, if something is wrong, the command that repairs it. Exits with 1 if a check
+    fails; a warning is not a failure. Some things, such as some logins, cannot be checked and are `unknown`.
 
-    With --fix it writes `.planforge/.gitignore` if that is missing, removes locks of git's whose makers
-    are provably dead, ends processes that a Planforge which died has left, and removes worktrees of runs
-    that have ended, which are archived first. It says what it did. All else is left to you.
+    With --fix it writes a missing `.planforge/.gitignore`, removes git's lock files whose processes are dead,
+    ends processes that a dead Planforge left, and archives and removes worktrees of ended runs. It prints
+    each repair and leaves everything else to you.
 
     \b
     Examples:
@@ -143,8 +144,10 @@ def doctor(ctx: click.Context, fix: bool, as_json: bool) -> None:
 def _diagnosis(found: Diagnosis) -> str:
     marks = {"ok": "✓ ok", "warn": "⚠ warn", "fail": "✗ fail", "unknown": "? unknown"}
     rows = [
-        (marks[item.status], item.id, item.evidence, f"fix: {item.fix}" if item.fix else "")
+        (marks[item.status], item.id, item.evidence, f"fix: {line(item.fix)}" if item.fix else "")
         for item in found.findings
     ]
-    done = [f"{'mended' if item.done else 'could not mend'} {item.id}: {item.said}" for item in found.mended]
+    done = [
+        f"{'repaired' if item.done else 'could not repair'} {item.id}: {item.said}" for item in found.mended
+    ]
     return "\n".join([*done, *([""] if done else []), table(rows)])

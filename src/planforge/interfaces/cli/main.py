@@ -63,7 +63,7 @@ def run() -> None:
         code = fail(error, error.exit_code)
     except KeyboardInterrupt:
         code = fail(Interrupted("stopped"), Interrupted.exit_code)
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:  # the reader of our output has seen enough
         _hush_output()
         code = 0
     except OSError as error:
@@ -75,7 +75,7 @@ def run() -> None:
 
 
 def _open_streams() -> None:
-    """Have standard streams that can be used: a closed one is empty, and any text can be printed."""
+    """Make the standard streams usable: a closed one is empty, and any text can be printed."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
         # No file that is opened later may get the number of a standard stream: others would write into it.
         while (number := os.open(os.devnull, os.O_RDWR)) < 3:
@@ -94,7 +94,7 @@ def _open_streams() -> None:
 
 
 def _require_text(words: list[str]) -> None:
-    """Refuse an argument that is not UTF-8: nothing on record, no file and no agent could be given it."""
+    """Refuse an argument that is not UTF-8: it could not be recorded, stored or sent to an agent."""
     if all(map(str.isascii, words)):
         return
     from planforge.interfaces.cli.printing import is_text
@@ -108,23 +108,23 @@ def _require_text(words: list[str]) -> None:
         shown = os.fsencode(value).decode("utf-8", WRITTEN_OUT)
         raise InvalidInput(
             f"{f'`{named}`' if is_option else f'argument {number + 1}'} is not UTF-8: `{shown}`",
-            "type it in UTF-8; rename a file whose name is in another encoding",
+            "use UTF-8; rename a file whose name is in another encoding",
         )
 
 
 def _refused(error: OSError) -> PlanforgeError:
-    """What the system refuses to do, in words."""
+    """An error of the operating system as an error of ours."""
     try:
         os.getcwd()  # noqa: PTH109  (which is loaded)
     except OSError:
-        return NotFound("the current directory is gone", "change to one that is there: `cd`")
+        return NotFound("the current directory is gone", "change to an existing directory: `cd`")
     what = f"`{os.fsdecode(error.filename)}` cannot be used" if error.filename else "the system refuses"
     reason = error.strerror or str(error) or type(error).__name__
-    return PlanforgeError(f"{what}: {reason}", "see what is wrong here: `planforge doctor`")
+    return PlanforgeError(f"{what}: {reason}", "find the cause: `planforge doctor`")
 
 
 def _unprinted() -> PlanforgeError | None:
-    """What is wrong with standard output, if what was printed cannot be written to it."""
+    """The error if standard output cannot be written; None if it can."""
     try:
         _say(flush=True)
     except BrokenPipeError:
@@ -141,7 +141,7 @@ def _hush_output() -> None:
 
 
 def _settle_home() -> None:
-    """See to it that there is a home: in a container there may be neither `HOME` nor an account."""
+    """Set `HOME` if it is missing: a container may have neither `HOME` nor an account."""
     if not os.environ.get("HOME"):
         known = os.path.expanduser("~")  # noqa: PTH111  (which says so instead of raising)
         os.environ["HOME"] = known if known.startswith("/") else "/"
@@ -215,16 +215,18 @@ def plain_form(words: list[str]) -> dict[str, object] | None:
 
 def fail(error: PlanforgeError, code: int) -> int:
     """Say what went wrong and what to do about it."""
+    from planforge.interfaces.cli import typed
     from planforge.interfaces.cli.printing import as_document, hush, visible
 
-    hint = f"\n\nhint: {visible(error.hint)}" if error.hint else ""
+    advice = typed.text(error.hint) or None
+    hint = f"\n\nhint: {visible(advice)}" if advice else ""
     try:
         print(f"error: {visible(error.message)}{hint}", file=sys.stderr, flush=True)
     except OSError:  # nobody listens, and the exit code says it too
         hush(sys.stderr)
     if "--json" in sys.argv:
         name = type(error).__name__
-        said: dict[str, object] = {"code": code, "error": name, "message": error.message, "hint": error.hint}
+        said: dict[str, object] = {"code": code, "error": name, "message": error.message, "hint": advice}
         if isinstance(error, StaleView):
             said["current"] = error.current
         try:

@@ -1,4 +1,4 @@
-"""`planforge pipeline`: what pipelines there are, and whether anything gets past their gates."""
+"""`planforge pipeline`: list, check and run pipelines."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @click.group()
 def pipeline() -> None:
-    """List, show, check and run pipelines"""
+    """Take a request through stages, reviews and gates"""
 
 
 @pipeline.command("list")
 @json_option
 def list_(as_json: bool) -> None:
-    """List the pipelines, yours and those that come with Planforge
+    """List the pipelines: your own and the built-in ones
 
     \b
     Examples:
@@ -57,11 +57,11 @@ def show_(name: str, as_json: bool) -> None:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @json_option
 def check(names: tuple[str, ...], as_json: bool) -> int:
-    """Go through everything that could happen in a pipeline
+    """Prove that nothing lands past the gates of a pipeline
 
-    Tells a way to landing on which something has not approved exactly what lands, a stage that is never
-    reached, a loop without an end, a gate that waits for a verdict that no stage gives, and unknown names.
-    Exits with 1 if it finds any.
+    Walks through every possible course of the pipeline. Reports a path to landing without an approval of
+    exactly what lands, a stage that is never reached, an endless loop, a gate that waits for a verdict that
+    no stage gives, and unknown names. Exits with 1 if it finds one.
 
     \b
     Examples:
@@ -83,10 +83,10 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
 def run(ctx: click.Context, name: str, request: str, as_json: bool) -> None:
     """Open a task for REQUEST and take it through the pipeline NAME
 
-    REQUEST is what you want, in your words; `-` reads it from standard input. Documents are written to a
-    directory of the task's own; a change lands on the branch `planforge/TASK` once every stage that the
-    pipeline requires has approved exactly that. Exits with 5 if a gate stopped it and with 6 if a person has
-    to look; `planforge task show` says how it can go on.
+    REQUEST is what you want, in your words; `-` reads it from standard input. The task has its own directory
+    for documents. The change lands on the branch `planforge/TASK` once every required stage has approved
+    exactly that change. Exits with 5 if a gate stopped the task and with 6 if a person has to decide;
+    `planforge task show` lists the next commands.
 
     \b
     Examples:

@@ -9,7 +9,9 @@ import click
 from planforge.interfaces.cli import plan_diff, plan_file, plan_land, plan_make, plan_phases, plan_runs
 from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.printing import table
+from planforge.interfaces.cli.sections import SectionedGroup
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.typed import line, next_lines, text
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
@@ -18,14 +20,23 @@ if TYPE_CHECKING:
 
 STATUSES = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING", "DONE", "CLOSED", "CANCELLED")
 CLOSED = "nothing more is to be done with it"
-SEEN = "The hash of what you read, as `plan show` says; refused if the plan is another by now."
+SEEN = "The hash of the plan you read, as `plan show` prints it; refused if it has changed."
 
 
-@click.group()
+SECTIONS = {
+    "Write": ("create", "import", "adopt", "audit"),
+    "Decide": ("approve", "skip", "skip-to"),
+    "Run": ("run", "run-one", "run-phase", "retry", "land"),
+    "Look": ("list", "show", "phases", "diff", "evidence", "decompose", "tasks"),
+    "End": ("close", "cancel", "reopen"),
+}
+
+
+@click.group(cls=SectionedGroup, sections=SECTIONS)
 def plan() -> None:
-    """Make, list, show, approve, run, cancel and close plans
+    """Write, approve, run and land plans
 
-    A plan is named by its id, its number or its task: `plan-007`, `plan-7`, `7`, `ws-007`.
+    Name a plan by its id, its number or its task: `plan-007`, `plan-7`, `7`, `ws-007`.
     """
 
 
@@ -48,7 +59,9 @@ def help_(ctx: click.Context) -> None:
 
 
 @plan.command(name="list")
-@click.option("--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only plans that are so.")
+@click.option(
+    "--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only plans with this status."
+)
 @json_option
 def list_(status: str | None, as_json: bool) -> None:
     """List all plans
@@ -65,24 +78,24 @@ def list_(status: str | None, as_json: bool) -> None:
     rows = [(row.plan, row.status, row.badge, row.title, row.task, _file(project, row)) for row in found]
     none = f"no plan is {status}" if status else "no plans yet; try `planforge forge`"
     if unknown and not rows:
-        none = "no plan is known here yet"
+        none = "no plans known here yet"
     show(found, table(rows) or none, as_json=as_json)
     if unknown and not as_json:
         files = "1 plan file is" if unknown == 1 else f"{unknown} plan files are"
-        talk(f"{files} not known here; take them in: `{plans.ADOPT}`")
+        talk(f"{files} not known here; adopt them: {text(plans.ADOPT)}")
 
 
 def _file(project: Project, row: PlanRow) -> str:
-    """Where a plan is, if anything of it was ever written."""
+    """The path of a plan, or why it has none."""
     if not row.path:
         return "(no plan file)"
-    return row.path if row.object or (project.root / row.path).exists() else "(no draft of it was finished)"
+    return row.path if row.object or (project.root / row.path).exists() else "(no draft was finished)"
 
 
 @plan.command(name="show")
 @click.argument("plan_id")
 @click.option(
-    "--recorded", is_flag=True, help="The text as Planforge last wrote it, even if the file is gone."
+    "--recorded", is_flag=True, help="Print the text as Planforge last wrote it, even if the file is gone."
 )
 @json_option
 def show_(plan_id: str, recorded: bool, as_json: bool) -> None:
@@ -126,14 +139,14 @@ def _view(view: PlanView) -> str:
 
 @plan.command()
 @click.argument("plan_id")
-@click.option("--as", "actor", metavar="NAME", help="Who approves; otherwise it is you, as git knows you.")
+@click.option("--as", "actor", metavar="NAME", help="Who approves; by default you, as git knows you.")
 @click.option("--seen", metavar="HASH", help=SEEN)
 @json_option
 def approve(plan_id: str, actor: str | None, seen: str | None, as_json: bool) -> None:
     """Approve a plan so that it can run
 
-    The approval is for the plan as it is now, and for one run. Editing the plan voids it. Agents do not
-    approve. Exits with 5 if it is not yours to approve, or not what you looked at.
+    The approval is valid for the plan as it is now, and for one run. Editing the plan voids it. Agents cannot
+    approve. Exits with 5 if you may not approve, or if the plan is not the one you read.
 
     \b
     Examples:
@@ -147,7 +160,7 @@ def approve(plan_id: str, actor: str | None, seen: str | None, as_json: bool) ->
     approval = approvals.approve(project, plan_id, actor=who, seen=seen)
     plan = plans.row(project, plan_id)
     lines = [f"approved {plan.plan} at {approval.content[:12]} by {approval.actor}"]
-    lines += [f"next: {command}" for command in phases.after_approval(project, plan, approval.content)]
+    lines += [f"next: {line(each)}" for each in phases.after_approval(project, plan, approval.content)]
     show(approval, "\n".join(lines), as_json=as_json)
     _warn(plans.mark_as_recorded(project, plan.plan))
 
@@ -165,18 +178,19 @@ def _warn(note: str) -> None:
 def cancel(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
     """Cancel a plan: it no longer runs or lands
 
-    For a plan that is not done. A run that is at it is ended at once, also one in another terminal; what its
-    agents left is kept. What has landed on its branch stays there, and so does its file.
+    For a plan that is not done. Its run is stopped at once, also in another terminal, and the work of its
+    agents is kept. Commits on its branch and its file stay.
 
     \b
     Example:
       planforge plan cancel 1 --reason "the request was withdrawn"
     """
-    from planforge.app import cancelling, deciders, plans
+    from planforge.app import deciders, plans
+    from planforge.app.runs import cancellation
 
     project = here()
     who = deciders.person_or_script(project, actor)
-    found = cancelling.give_up(project, plan_id, actor=who, reason=reason)
+    found = cancellation.give_up(project, plan_id, actor=who, reason=reason)
     show(found, f"{found.plan} is {found.status}", as_json=as_json)
     _warn(plans.mark_as_recorded(project, found.plan))
 
@@ -184,22 +198,20 @@ def cancel(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
 @plan.command()
 @click.argument("plan_id")
 @actor_option
+@click.option("--reason", default="", metavar="TEXT", help="Why; required with --override and --unlanded.")
+@click.option("--override", is_flag=True, help="Close it without evidence that it is done.")
 @click.option(
-    "--reason", default="", metavar="TEXT", help="Why; with --override or --unlanded it has to be said."
-)
-@click.option("--override", is_flag=True, help="Close it although no evidence says that it is done.")
-@click.option(
-    "--unlanded", is_flag=True, help="Close it although its work has not landed; it stays on its branch."
+    "--unlanded", is_flag=True, help="Close it although it has not landed; its work stays on its branch."
 )
 @json_option
 def close(
     plan_id: str, actor: str | None, reason: str, override: bool, unlanded: bool, as_json: bool
 ) -> None:
-    """Close a plan: nothing more is to be done with it
+    """Close a finished plan
 
-    For a plan that is done, with evidence of it, and has landed. With --override also for one that is
-    approved or stopped, or whose phases were left out; with --unlanded also for one that has not landed: its
-    branch stays. `planforge plan reopen` takes it back. Exits with 5 while a run is at it.
+    For a plan that is done, with evidence, and has landed. --override also closes a plan that is approved or
+    stopped, or whose phases were skipped. --unlanded also closes a plan that has not landed; its branch
+    stays. `planforge plan reopen` undoes it. Exits with 5 while the plan is running.
 
     \b
     Examples:
@@ -227,7 +239,7 @@ def close(
     _warn(plans.mark_as_recorded(project, found.plan))
     if branch:
         talk(f"! its work has not landed and stays on `{branch}`")
-        talk(f"to take it back: `planforge plan reopen {found.plan} --reason TEXT`")
+        talk(f"to undo this: `planforge plan reopen {found.plan} --reason TEXT`")
 
 
 @plan.command()
@@ -236,22 +248,19 @@ def close(
 @reason_option
 @json_option
 def reopen(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
-    """Take back that a plan was closed or cancelled
+    """Reopen a closed or cancelled plan
 
-    One that is done, with evidence of it, is DONE again and can land; any other is in review, with all that
-    its phases have done, and wants an approval before it goes on.
+    A plan that is done, with evidence, is DONE again and can land. Any other plan returns to review with its
+    finished phases, and needs an approval to continue.
 
     \b
     Example:
       planforge plan reopen 1 --reason "it is wanted after all"
     """
-    from planforge.app import deciders, phases, statuses
+    from planforge.app import deciders, report, statuses
 
     project = here()
     who = deciders.person_or_script(project, actor)
     found = statuses.reopen(project, plan_id, actor=who, reason=reason)
-    lines = [
-        f"{found.plan} is {found.status}",
-        *(f"next: {each}" for each in phases.following(project, found)),
-    ]
+    lines = [f"{found.plan} is {found.status}", *next_lines(report.about(project, found))]
     show(found, "\n".join(lines), as_json=as_json)

@@ -23,13 +23,13 @@ COLOURS = {"+": "green", "-": "red", "@": "cyan"}
     nargs=2,
     metavar="A B",
     default=("", ""),
-    help="Which rounds of its audit; `now` is the file as it is. By default the last one and the file.",
+    help="Two audit rounds; `now` is the current file. By default the last round and `now`.",
 )
 @json_option
 def diff(plan_id: str, rounds: tuple[str, str], as_json: bool) -> None:
-    """Show what changed in a plan between two rounds of its audit, and why
+    """Show what changed between two audits, and why
 
-    A round is what was audited in it. What was found from A on is why B is different.
+    A round stands for the text that was audited in it. The findings from round A on explain why B differs.
 
     \b
     Examples:

@@ -26,18 +26,18 @@ file_argument = click.argument("file", type=click.Path(path_type=Path, allow_das
 
 @click.command()
 @click.argument("plan", metavar="PLAN|FILE", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--structural", is_flag=True, help="Look at the form alone; no agent is asked.")
+@click.option("--structural", is_flag=True, help="Check only the form; no agent is asked.")
 @json_option
 def audit(plan: Path, structural: bool, as_json: bool) -> int:
-    """Audit a plan once more, or say what is wrong with the form of any Markdown file
+    """Audit a plan again, or check the form of a Markdown file
 
-    With --structural no agent is paid: it exits with 0 if nothing has to change, 1 if something has, 2 if
-    FILE cannot be read; `-` reads standard input. What is missing is blocking; a section that is empty or
-    says nothing, changes that name no file and example paths are medium, and have to be put right as well.
+    With --structural no agent is asked. Exits with 0 if the form is right, 1 if something must change, 2 if
+    FILE cannot be read; `-` reads standard input. A missing section is blocking. An empty section, a change
+    without a file and an example path are medium; they must be fixed too.
 
-    Without, PLAN is a draft or in review. Its form is looked at first; then an auditor reads it as it is on
-    disk, and a round is added to its audit log. Nothing is revised: `planforge forge PLAN` does that. Exits
-    with 6 if the auditor has something against it.
+    Without --structural, PLAN is a draft or in review. Its form is checked first; then an auditor reads it as
+    it is on disk, and a round is added to its audit log. Nothing is revised: `planforge forge PLAN` does
+    that. Exits with 6 if the auditor objects.
 
     \b
     Examples:
@@ -52,8 +52,8 @@ def audit(plan: Path, structural: bool, as_json: bool) -> int:
         return _structural(_of_plan(str(plan)) if known else sources.text(plan), as_json=as_json)
     if not known:
         raise InvalidInput(
-            f"`{plan}` is not a plan's id, and only plans are audited by agents",
-            "look at its form: `--structural`; to make a plan of it: `planforge plan import`",
+            f"`{plan}` is not a plan's id; agents audit only plans",
+            "check its form with `--structural`, or make it a plan with `planforge plan import`",
         )
     return _audited(str(plan), as_json=as_json)
 
@@ -93,22 +93,26 @@ def _structural(text: str, *, as_json: bool) -> int:
 @click.option(
     "--parallel/--chain",
     default=None,
-    help="Phases side by side, or one after the other; as the plan declares if neither is given.",
+    help="Phases at the same time, or one after the other; by default as the plan says.",
 )
 @click.option(
-    "--max-files", type=click.IntRange(min=1), default=5, show_default=True, help="Files of one phase."
+    "--max-files",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="The most files in one phase.",
 )
 @json_option
 def decompose(file: Path, parallel: bool | None, max_files: int, as_json: bool) -> None:
     """Show the phases that a Markdown file would be split into
 
-    The files come from `## Change Manifest` if there is one, else from list items, headings and bold lines of
-    `## Changes` that have a path in backticks. A name like `gradlew`, at the start of an item or in the
-    manifest, is a file if the repository has it. A plan without any file is read, implemented and audited.
-    `-` reads standard input. What does not fit on the screen is counted; `--json` has all of it.
+    The files come from `## Change Manifest` if there is one, or else from list items, headings and bold lines
+    of `## Changes` with a path in backticks. A line name like `gradlew`, at the start of an item or in the
+    manifest, is a file if the repository has it. A plan without files gets the phases read, implement and
+    audit. `-` reads standard input. The screen shows what fits; `--json` has everything.
 
-    Phases are a chain unless the header says `**Parallel:** yes`; then each waits only for what its items
-    declare, as in ``- `src/api.py` (after `src/model.py`)``.
+    Phases run one after the other unless the header says `**Parallel:** yes`. Then each waits only for what
+    its items declare, as in ``- `src/api.py` (after `src/model.py`)``.
 
     \b
     Examples:
@@ -153,5 +157,5 @@ def _row(phase: Phase, room: int) -> tuple[str, str, str, str]:
 
 def _findings(findings: tuple[Finding, ...]) -> str:
     if not findings:
-        return "nothing has to change"
+        return "the form is right"
     return table([(each.severity.value, each.location, each.title) for each in findings])

@@ -1,4 +1,4 @@
-"""`planforge plan land` and `plan evidence`: one finished plan, landed or proposed, and what shows it."""
+"""`planforge plan land` and `plan evidence`: land or propose one finished plan, and show its evidence."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from planforge.interfaces.cli.views import here
 if TYPE_CHECKING:
     from planforge.app.pull_requests import PullRequest
 
-PR = "Push its branch and open a pull request with its evidence, by your own `gh`, instead of landing it."
+PR = "Open a pull request with its evidence through your `gh`, instead of landing it."
 
 
 @click.command()
 @click.argument("plan_id")
 @click.option("--onto", metavar="BRANCH", help=ONTO)
 @click.option("--pr", is_flag=True, help=PR)
-@click.option("--remote", metavar="NAME", help="Where to push to, with `--pr`; otherwise `origin`.")
-@click.option("--dry-run", is_flag=True, help="Show what would land, or be proposed, and change nothing.")
-@click.option("--as", "actor", metavar="NAME", help="Who proposes it; otherwise it is you, as git knows you.")
+@click.option("--remote", metavar="NAME", help="With `--pr`: the remote to push to; by default `origin`.")
+@click.option("--dry-run", is_flag=True, help="Show what would land or be proposed; change nothing.")
+@click.option("--as", "actor", metavar="NAME", help="Who proposes it; by default you, as git knows you.")
 @json_option
 @click.pass_context
 def land(
@@ -36,14 +36,14 @@ def land(
     actor: str | None,
     as_json: bool,
 ) -> None:
-    """Land one finished plan on your branch, or propose it
+    """Land one finished plan, or open a pull request
 
-    The same as `planforge land PLAN`. With `--pr` nothing is merged here: the plan's branch is pushed as it
-    is, never by force, and a pull request is opened for it whose text is what `planforge plan evidence`
-    prints. A second time nothing is changed, and the address of the open one is said.
+    The same as `planforge land PLAN`. With `--pr` nothing is merged here: the plan's branch is pushed, never
+    by force, and a pull request is opened with the text of `planforge plan evidence`. If one is open already,
+    nothing changes and its URL is printed.
 
-    Exits with 5 if the plan may not land, or the branch there has other commits; with 4 if `gh` is missing or
-    not logged in, or the remote wants a login.
+    Exits with 5 if the plan may not land, or if the remote branch has other commits; with 4 if `gh` is
+    missing or not logged in, or the remote needs a login.
 
     \b
     Examples:
@@ -54,7 +54,7 @@ def land(
     project = here()
     if not pr:
         if remote or actor:
-            raise InvalidInput("`--remote` and `--as` are about a pull request, so they need `--pr`")
+            raise InvalidInput("`--remote` and `--as` need `--pr`")
         ctx.exit(
             preview(project, (plan_id,), onto, as_json)
             if dry_run
@@ -88,13 +88,13 @@ def _told(opened: PullRequest) -> str:
 
 @click.command()
 @click.argument("plan_id")
-@click.option("--markdown", is_flag=True, help="As Markdown, which is also what is printed otherwise.")
+@click.option("--markdown", is_flag=True, help="Print Markdown; the default.")
 @json_option
 def evidence(plan_id: str, markdown: bool, as_json: bool) -> None:
-    """Show what is known of a plan and what shows it, on one page
+    """Show the evidence for a plan on one page
 
-    Its objective, its phases with their commits, what was measured on which tree by which command, scores,
-    audits with the findings that remain, who approved what, and how to check all of it. Secrets are left out.
+    Shows its objective, its phases with their commits, the checks with tree and command, scores, audits with
+    open findings, approvals, and how to verify all of it. Secrets are left out.
 
     \b
     Examples:
@@ -106,6 +106,6 @@ def evidence(plan_id: str, markdown: bool, as_json: bool) -> None:
     from planforge.documents import evidence_page
 
     if markdown and as_json:
-        raise InvalidInput("`--markdown` and `--json` do not go together")
+        raise InvalidInput("use either `--markdown` or `--json`")
     page = plan_evidence.page(here(), plan_id)
     show(page, lambda: evidence_page.markdown(page).rstrip(), as_json=as_json)

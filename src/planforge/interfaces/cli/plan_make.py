@@ -1,4 +1,4 @@
-"""`planforge plan create`, `import`, `adopt` and `tasks`, and what is given along with a request."""
+"""`planforge plan create`, `import`, `adopt` and `tasks`, and the background text of a request."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 task_option = click.option(
-    "--task", default="", metavar="TASK-ID", help="The task that it is for; otherwise it gets one of its own."
+    "--task", default="", metavar="TASK-ID", help="The task that it is for; by default a new one."
 )
-new_option = click.option("--new", is_flag=True, help="Even if there is an open plan for the same already.")
+new_option = click.option("--new", is_flag=True, help="Even if an open plan for the same request exists.")
 
 
 def context_options(command: Function) -> Function:
     """Adds `--context` and `--issue` to a command."""
     command = click.option(
-        "--issue", metavar="REF", help="An issue that it is about: `owner/repo#12`, `#12` or its address."
+        "--issue", metavar="REF", help="The issue behind it: `owner/repo#12`, `#12` or its URL."
     )(command)
     return click.option(
-        "--context", metavar="FILE", help="A text that it is about; `-` reads it from standard input."
+        "--context", metavar="FILE", help="Background text; `-` reads it from standard input."
     )(command)
 
 
 def given(project: Project, context: str | None, issue: str | None) -> Imported | None:
-    """What was given along with a request, if anything."""
+    """The background text of a request, if any."""
     from planforge.app import imports
 
     if context and issue:
@@ -60,7 +60,7 @@ def source(project: Project, name: str) -> Imported:
 def asked(
     project: Project, request: str | None, source_: str | None, context: str | None, issue: str | None
 ) -> tuple[str, Imported | None]:
-    """What a forge is asked for, and what is given along with it."""
+    """The request of a forge and its background text."""
     if source_ and (context or issue):
         raise InvalidInput(
             "`--from` is what is given with the request", "leave `--context` and `--issue` out"
@@ -83,11 +83,10 @@ def asked(
 def create(
     description: str, context: str | None, issue: str | None, task: str, new: bool, as_json: bool
 ) -> None:
-    """Make a plan file from the template, without any agent
+    """Write a plan file from the template, without an agent
 
-    The template is `.plan-template.md` in the directory of the plans, or else the one that is built in. What
-    you give with `--context` or `--issue` is quoted in the plan. Exits with 5 if there is an open plan for
-    the same already.
+    The template is `.plan-template.md` in the directory of the plans, or the built-in one. Text from
+    `--context` or `--issue` is quoted in the plan. Exits with 5 if an open plan for the same request exists.
 
     \b
     Examples:
@@ -112,10 +111,10 @@ def create(
 def import_(source_: str, task: str, new: bool, as_json: bool) -> None:
     """Import a plan from spec-kit, a GitHub issue or Markdown
 
-    SOURCE is a directory of spec-kit (`specs/001-name`), an issue on GitHub, which is asked for through `gh`,
-    a Markdown file, or `-` for standard input. Sections are known by their usual names; all the rest is
-    quoted beneath, and nothing is left out. The plan is a draft: audit, edit and approve it like any other.
-    Exits with 4 if `gh` is missing or not logged in.
+    SOURCE is a spec-kit directory (`specs/001-name`), a GitHub issue (read through `gh`), a Markdown file, or
+    `-` for standard input. Sections are recognised by their usual names; everything else is quoted at the
+    end, so nothing is lost. The plan is a draft: audit, edit and approve it like any other. Exits with 4 if
+    `gh` is missing or not logged in.
 
     \b
     Examples:
@@ -136,12 +135,12 @@ def import_(source_: str, task: str, new: bool, as_json: bool) -> None:
 @actor_option
 @json_option
 def adopt(plan_ids: tuple[str, ...], every: bool, actor: str | None, as_json: bool) -> int:
-    """Take in plan files that this ledger does not know, such as those of a clone
+    """Adopt plan files that this ledger does not know yet
 
-    Each keeps its number and its file. What is done, closed or cancelled by its file is closed or cancelled
-    here; every other plan is a draft and wants an approval, whatever its file says. Phases are made anew,
-    all of them to be done. A file that is no plan is named, and the others are taken in; then it exits
-    with 2.
+    For example in a new clone. Each plan keeps its number and its file. A plan that is done, closed or
+    cancelled in its file is closed or cancelled here; every other plan is a draft and needs an approval,
+    whatever its file says. Phases are generated again, none of them done. Files that are not plans are
+    reported, and the others are adopted; the exit code is then 2.
 
     \b
     Examples:
@@ -151,7 +150,7 @@ def adopt(plan_ids: tuple[str, ...], every: bool, actor: str | None, as_json: bo
     from planforge.app import adopting, deciders
 
     if every == bool(plan_ids):
-        raise click.UsageError("name the plans, or take in all of them with --all")
+        raise click.UsageError("name the plans, or adopt all of them with --all")
     project = here()
     who = deciders.person_or_script(project, actor)
     found = adopting.adopt(project, plan_ids, actor=who)
@@ -163,7 +162,7 @@ def adopt(plan_ids: tuple[str, ...], every: bool, actor: str | None, as_json: bo
 
 def _adopted(found: Adopted) -> str:
     if not found.taken:
-        return "nothing was taken in" if found.refused else "every plan file is known here already"
+        return "nothing was adopted" if found.refused else "every plan file is known here already"
     rows = []
     for each in found.taken:
         said = f"(its file said {each.said})" if each.said != each.status else ""
@@ -183,7 +182,7 @@ def _made(made: Created) -> str:
         lines.append(f"to be written: {', '.join(left)}")
     forge, approve = f"planforge forge {made.plan}", f"planforge plan approve {made.plan}"
     if made.blank:
-        then = f"have it drafted: {forge}; or edit it, then: {approve}"
+        then = f"let an agent draft it: {forge}; or edit it, then: {approve}"
     else:
         then = f"{'edit it, then: ' if made.findings else 'next: '}{forge}, or {approve}"
     return "\n".join([*lines, then])
@@ -194,8 +193,8 @@ def _made(made: Created) -> str:
 def tasks(as_json: bool) -> None:
     """List the tasks behind the plans
 
-    Each plan has one: the task that was named when it was made, or one of its own, like `ws-007`. How it
-    stands follows from the plan. A plan can be named by its task wherever a plan is named.
+    Each plan has one task: the one named when the plan was created, or a new one like `ws-007`. Its status
+    follows from the plan. You can name a plan by its task everywhere.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`planforge plan phases`, `skip`, `skip-to`: the phases of a plan, and which of them are left out."""
+"""`planforge plan phases`, `skip`, `skip-to`: show, regenerate and skip the phases of a plan."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.printing import listed, table
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.typed import line
 from planforge.interfaces.cli.views import here
 from planforge.interfaces.cli.words import first_line
 from planforge.kernel.wording import counted
@@ -16,20 +17,20 @@ from planforge.kernel.wording import counted
 if TYPE_CHECKING:
     from planforge.app.phases import PhasesView
 
-SIDE_BY_SIDE = "Cut the plan so that phases with different files can run at the same time, or do not."
+SIDE_BY_SIDE = "Split the plan into phases that can run at the same time, or into a chain."
 
 
 @click.command()
 @click.argument("plan_id")
-@click.option("--regenerate", is_flag=True, help="Regenerate them from the current plan.")
-@click.option("--keep-done", is_flag=True, help="With --regenerate: keep what is done and says the same.")
+@click.option("--regenerate", is_flag=True, help="Regenerate the phases from the current plan.")
+@click.option("--keep-done", is_flag=True, help="With --regenerate: keep finished phases that are unchanged.")
 @click.option("--parallel/--chain", default=None, help=SIDE_BY_SIDE)
 @json_option
 def phases(plan_id: str, regenerate: bool, keep_done: bool, parallel: bool | None, as_json: bool) -> None:
     """Show the phases of a plan, or regenerate them
 
-    A plan that is edited after its phases were made does not run until they are regenerated. Without
-    --keep-done every phase is to be done again; what has landed stays on the plan's branch either way.
+    If a plan is edited after its phases were generated, it does not run until they are regenerated. Without
+    --keep-done every phase is done again. Commits on the plan's branch stay either way.
 
     \b
     Examples:
@@ -39,9 +40,9 @@ def phases(plan_id: str, regenerate: bool, keep_done: bool, parallel: bool | Non
     from planforge.app import phases as found
 
     if keep_done and not regenerate:
-        raise click.UsageError("--keep-done goes with --regenerate")
+        raise click.UsageError("--keep-done needs --regenerate")
     if parallel is not None and not regenerate:
-        raise click.UsageError("--parallel and --chain go with --regenerate; see also `plan run --parallel`")
+        raise click.UsageError("--parallel and --chain need --regenerate; see also `plan run --parallel`")
     project = here()
     if regenerate:
         view = found.generate(project, plan_id, parallel=parallel, keep_done=keep_done, actor=project.person)
@@ -53,7 +54,7 @@ def phases(plan_id: str, regenerate: bool, keep_done: bool, parallel: bool | Non
 
 
 def text_of(view: PhasesView) -> str:
-    """The phases in lines, and what to type next."""
+    """The phases in lines, and the next command."""
     order = "side by side" if view.parallel else "one after the other"
     head = (
         f"{view.plan}  {view.badge}  {counted(len(view.phases), 'phase')}, {order}, from {view.content[:12]}"
@@ -71,12 +72,12 @@ def text_of(view: PhasesView) -> str:
     ]
     failed = [phase for phase in view.phases if phase.status == "failed"]
     why = [f"✗ {phase.id}: {first_line(phase.reason, 160)}" for phase in failed]
-    return "\n".join([head, table(rows), *why, *(f"next: {command}" for command in view.next)])
+    return "\n".join([head, table(rows), *why, *(f"next: {line(each)}" for each in view.next)])
 
 
 def _warn(view: PhasesView) -> None:
     if view.stale:
-        talk("! the plan has changed since these phases were made; nothing runs until they are regenerated")
+        talk("! the plan has changed since its phases were generated; nothing runs until you regenerate them")
     for difference in view.edited:
         talk(f"! {view.path}: {difference}")
 
@@ -90,7 +91,7 @@ def _warn(view: PhasesView) -> None:
 def skip(plan_id: str, phase: str | None, actor: str | None, reason: str, as_json: bool) -> None:
     """Skip a phase, so that later phases can run
 
-    Without PHASE it is the first that was interrupted or failed. What it left is kept; nothing of it lands.
+    Without PHASE, skips the first phase that was interrupted or failed. Its work is kept but does not land.
 
     \b
     Examples:

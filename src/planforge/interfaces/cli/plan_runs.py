@@ -1,4 +1,4 @@
-"""`planforge plan run`, `run-one`, `run-phase`, `retry`: carrying a plan out, whole or in parts."""
+"""`planforge plan run`, `run-one`, `run-phase`, `retry`: run a plan, whole or in parts."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import click
 from planforge.interfaces.cli.show import json_option
 from planforge.interfaces.cli.views import here
 
-PARALLEL = "Run phases that touch different files at the same time, instead of one after the other."
+PARALLEL = "Run phases with different files at the same time."
 
 
 @click.command()
 @click.argument("plan_id")
 @click.option("--parallel", is_flag=True, help=PARALLEL)
-@click.option("--jobs", type=click.IntRange(min=1), help="How many phases may be under way at once.")
+@click.option("--jobs", type=click.IntRange(min=1), help="The most phases to run at once.")
 @json_option
 @click.pass_context
 def run(ctx: click.Context, plan_id: str, parallel: bool, jobs: int | None, as_json: bool) -> None:
     """Run the remaining phases of an approved plan
 
-    Each phase works in a worktree of its own and lands on the branch `planforge/<plan>` when Planforge's
-    own run of the tests passes on its exact tree. Your checkout is not touched. What was interrupted is taken
-    up first, then what failed, then the rest. A phase that fails stops those that depend on it; the approval
-    holds for going on, as long as the plan is not edited.
+    Each phase works in its own worktree. It lands on the branch `planforge/<plan>` if the tests pass when
+    Planforge runs them on its exact tree. Your checkout is not touched. Interrupted phases run first, then
+    failed ones, then the rest. A failed phase stops the phases that depend on it. You can run the plan again
+    with the same approval until the plan is edited.
 
     \b
     Examples:
@@ -82,8 +82,8 @@ def run_phase(ctx: click.Context, plan_id: str, phase: str, as_json: bool) -> No
 def retry(ctx: click.Context, plan_id: str, phase: str | None, as_json: bool) -> None:
     """Retry a failed phase, by default the first
 
-    It starts from the plan's branch as it is now. What the failed attempts left is kept under
-    `refs/planforge/archive/`; files that were changed on the branch since are kept as they are, and named.
+    Starts from the plan's branch as it is now. The work of failed attempts is kept under
+    `refs/planforge/archive/`. Files that changed on the branch since then are kept and listed.
 
     \b
     Examples:

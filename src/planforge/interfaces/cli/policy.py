@@ -1,4 +1,4 @@
-"""`planforge policy`: what a loop's policy would have done."""
+"""`planforge policy`: list loop policies and simulate one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def policy() -> None:
-    """List loop policies, and simulate one"""
+    """List the loop policies, and simulate one"""
 
 
 @policy.command("list")
@@ -49,20 +49,24 @@ def list_(as_json: bool) -> None:
 @click.argument("trajectory", metavar="TRAJECTORY.json", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--policy", "name", required=True, metavar="NAME", help="See `planforge policy list`.")
 @click.option(
-    "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Another setting; may be given often."
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change a setting of the policy; can be repeated.",
 )
-@click.option("--plot", is_flag=True, help="Draw the course in the terminal.")
+@click.option("--plot", is_flag=True, help="Plot the iterations in the terminal.")
 @click.option(
-    "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Draw the course into this file."
+    "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Plot the iterations to this file."
 )
 @json_option
 def simulate(
     trajectory: Path, name: str, pairs: tuple[str, ...], plot: bool, svg: Path | None, as_json: bool
 ) -> None:
-    """Show, iteration by iteration, what every guard saw and which one fired
+    """Show what every guard saw in each iteration, and which one fired
 
-    TRAJECTORY.json is a list of iterations, each with `issues` (severity, description) and, where they are
-    known, `post_fix_issues` and `tests` {total, passed, failed}; `-` reads standard input.
+    TRAJECTORY.json is a list of iterations, each with `issues` (severity, description) and optionally
+    `post_fix_issues` and `tests` {total, passed, failed}; `-` reads standard input.
 
     \b
     Examples:

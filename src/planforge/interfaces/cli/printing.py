@@ -5,45 +5,48 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
-from typing import TextIO
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TextIO
 
 from planforge.errors import PlanforgeError
+
+if TYPE_CHECKING:
+    from planforge.actions import Hint
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 LINES, COLUMNS = 24, 80
 
 LEAST_ROOM = 20
-"""A last column with less room than this is not folded in its place but put below."""
+"""A last column with less room than this goes to the line below."""
 
 LONGEST = 2000
-"""So many characters of one line are shown; that there are more is said."""
+"""The most characters of one line that are shown; a note counts the rest."""
 
 
 def hush(stream: TextIO) -> None:
-    """Point a stream that nobody reads any more at nothing: then it cannot fail again, not even at exit."""
+    """Point a stream without a reader at /dev/null, so that it cannot fail again, not even at exit."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, stream.fileno())
     os.close(nothing)
 
 
 def unprinted(stream: TextIO, error: OSError) -> PlanforgeError:
-    """What to say if standard output takes nothing more, as on a full disk; it is not tried again."""
+    """The error if standard output cannot be written, as on a full disk; it is not tried again."""
     hush(stream)
     return PlanforgeError(
         f"standard output cannot be written: {error.strerror}",
-        "the command was carried out, only its answer is missing: see `planforge status`",
+        "the command is done, only its output is missing: see `planforge status`",
     )
 
 
 def is_text(word: str) -> bool:
-    """Whether it is UTF-8: what was not has surrogates in the place of bytes."""
+    """Whether it was UTF-8: other bytes have become surrogates."""
     return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 def is_read(stream: TextIO) -> bool:
-    """Whether anybody is left at the other end of a pipe; for anything else, yes."""
+    """Whether a pipe still has a reader; True for anything else."""
     from select import POLLERR, poll
 
     poller = poll()
@@ -55,15 +58,29 @@ def as_document(value: object) -> str:
     """A structure as one indented JSON document."""
     import msgspec
 
+    return msgspec.json.format(encoded(value), indent=2).decode()
+
+
+def encoded(value: object, say: Callable[[Hint], str] | None = None) -> bytes:
+    """A structure in JSON, on one line; `say` writes what to do next, as in a shell by default."""
+    import msgspec
+
+    from planforge.actions import Action, Advice
+    from planforge.interfaces.cli.typed import line
+
+    def hook(found: object) -> str:
+        if isinstance(found, Action | Advice):
+            return (say or line)(found)
+        raise NotImplementedError(f"`{type(found).__name__}` has no place in a document")
+
     try:
-        encoded = msgspec.json.encode(value)
+        return msgspec.json.encode(value, enc_hook=hook)
     except UnicodeEncodeError:  # a name of a file may be in any encoding; a document is in UTF-8
-        encoded = msgspec.json.encode(_in_unicode(msgspec.to_builtins(value)))
-    return msgspec.json.format(encoded, indent=2).decode()
+        return msgspec.json.encode(_in_unicode(msgspec.to_builtins(value, enc_hook=hook)))
 
 
 def _in_unicode(value: object) -> object:
-    """The same with everything written out that is not UTF-8."""
+    """The same with everything escaped that is not UTF-8."""
     if isinstance(value, str):
         return os.fsencode(value).decode("utf-8", "backslashreplace")
     if isinstance(value, dict):
@@ -72,7 +89,7 @@ def _in_unicode(value: object) -> object:
 
 
 def terminal() -> tuple[int, int]:
-    """How large the terminal is; what is piped is not cut to a width."""
+    """The size of the terminal; piped output is not cut to a width."""
     try:
         if sys.stdout.isatty():
             size = os.get_terminal_size(sys.stdout.fileno())
@@ -83,7 +100,7 @@ def terminal() -> tuple[int, int]:
 
 
 def table(rows: Sequence[tuple[str, ...]], indent: str = "", room: int | None = None) -> str:
-    """Columns that line up. What does not fit into `room`, or the terminal, goes on in the line below."""
+    """Columns that line up. A row that is wider than `room` or the terminal continues in the line below."""
     if not rows:
         return ""
     widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -146,7 +163,7 @@ def _is_wide(letter: str) -> bool:
 
 
 def padded(cell: str, columns: int) -> str:
-    """A cell that takes so many columns."""
+    """A cell, padded to a width."""
     return cell + " " * (columns - width(cell))
 
 
@@ -163,7 +180,7 @@ def _wrapped(text: str, room: int) -> list[str]:
 
 
 def listed(names: Sequence[str], room: int) -> str:
-    """As many of the names as fit into so many columns, and how many are left out."""
+    """As many names as fit into `room` columns, and the number of the others."""
     shown = ", ".join(names)
     if len(shown) <= room:
         return shown
@@ -176,7 +193,7 @@ def listed(names: Sequence[str], room: int) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with everything written out that a terminal would obey, reorder or not show."""
+    """The text with control characters and invisible characters escaped."""
     shown = "".join(letter if _is_plain(letter) else _escaped(letter) for letter in text[:LONGEST])
     more = len(text) - LONGEST
     return f"{shown} … and {more} more characters" if more > 0 else shown

@@ -1,9 +1,9 @@
 """
-What a person sees while work goes on, on standard error.
+Progress for a person, on standard error.
 
-On a terminal, finished facts scroll by above a few live lines that say what is
-under way and for how long. Elsewhere, one plain line for each fact, and now and
-then one for what is still under way, so that a quiet hour is not taken for the end.
+On a terminal, facts scroll by above a few live lines that show what is running
+and for how long. Elsewhere, each fact is one plain line. Work that takes long
+gets a line now and then, so that a quiet hour does not look like the end.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ Show = Callable[[str, str, str], None]
 """Shows one line: its mark, what it is about, what it says."""
 
 HEARTBEAT = 45.0
-"""Seconds between two plain lines about the same thing, and of silence before it is shown; 0 for never."""
+"""Seconds between two plain lines about the same work, and of silence before it is shown; 0 is never."""
 
 PROGRESS = 3.0
-"""Seconds for which what is shown of an agent at work stays at least, so that it can be read."""
+"""Seconds that an agent's sign of life stays on the screen at least, so that it can be read."""
 
 QUIET = (
     events.EffectIntended,
@@ -69,20 +69,20 @@ SIGNALS = {"completed": "✓", "approved": "✓", "revision": "↻", "escalated"
 """How a stage of a pipeline ends."""
 
 ACTIVITY = {
-    "Survey": "Planforge looks for the files that matter",
+    "Survey": "Planforge looks for the relevant files",
     "RunAgent": "the {about} is at work",
-    "Inspect": "Planforge looks at the change",
-    "PassGate": "a person has to look at it",
+    "Inspect": "Planforge inspects the change",
+    "PassGate": "a person has to decide",
     "RunCheck": "Planforge runs the tests in a fresh checkout",
     "RunFormerTests": "Planforge runs the tests as they were before the change",
-    "MakeSample": "the sample project is made",
-    "OpenWorktree": "a worktree is made",
-    "Rebase": "the change is carried over to what landed meanwhile",
-    "Land": "it lands",
+    "MakeSample": "the sample project is created",
+    "OpenWorktree": "a worktree is created",
+    "Rebase": "the change is rebased onto what has landed since",
+    "Land": "the change lands",
     "Merge": "{about} is merged",
     "AdvanceBranch": "the branch moves",
-    "TakeActions": "{about} that the answer asks for",
-    "UpdateCheckout": "the checkout is brought forward",
+    "TakeActions": "{about} from the answer",
+    "UpdateCheckout": "the checkout is updated",
 }
 
 
@@ -91,7 +91,7 @@ def _nothing() -> None:
 
 
 class Screen(Audience):
-    """Whoever sits before it sees what is recorded and hears what is not, and can be asked."""
+    """Shows facts and signs of life to the person at the terminal, and asks questions."""
 
     def __init__(self, under_way: UnderWay, show: Show, *, pause: Callable[[], None] = _nothing) -> None:
         self._under_way = under_way
@@ -108,7 +108,7 @@ class Screen(Audience):
             self._shown(_mark(recorded), _place(recorded), said(recorded.event))
 
     def heard(self, key: str, what: str) -> None:
-        """Remember it for the next time that it is drawn what is under way."""
+        """Remember a sign of life until the live lines are drawn again."""
         self._under_way.hear(key, what)
 
     def told(self, what: str) -> None:
@@ -125,7 +125,7 @@ class Screen(Audience):
                 return False
 
     def _shown(self, mark: str, place: str, text: str) -> None:
-        """Go on in silence once nobody reads what is shown: the work matters more than the talk."""
+        """Continue in silence if nobody reads the output: the work matters more than the talk."""
         if not self._gone:
             try:
                 self._show(mark, place, text)
@@ -138,7 +138,7 @@ class Screen(Audience):
 def shown(heartbeat: float = HEARTBEAT, progress: float = PROGRESS) -> Iterator[Screen]:
     """Show what happens for as long as the block runs."""
     live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    # Elsewhere a line is written once, so it may as well say what was heard last.
+    # Elsewhere a line is written once, so it can have the latest sign of life.
     under_way = UnderWay(heartbeat=heartbeat, progress=progress if live else 0.0)
     with _live(under_way) if live else _plain(under_way, heartbeat) as screen:
         yield screen
@@ -216,7 +216,7 @@ class UnderWay:
                 self._begun.pop(recorded.key, None)
 
     def hear(self, key: str, what: str) -> None:
-        """Note a sign of life; how often it is drawn does not depend on how often there is one."""
+        """Note a sign of life; this does not change how often the lines are drawn."""
         if (found := self._begun.get(key)) is not None:
             found.heard, found.heard_at = first_line(_printable(what), 60), self._clock()
 
@@ -227,7 +227,7 @@ class UnderWay:
         return [(key, self._line(found, now)) for key, found in begun]
 
     def due(self) -> list[tuple[str, str]]:
-        """The same of those that nothing was said of for a heartbeat."""
+        """The same lines for work that was not mentioned for a heartbeat."""
         now = self._clock()
         begun = [item for item in list(self._begun.items()) if now - item[1].told_at >= self._heartbeat]
         for _, found in begun:
@@ -239,14 +239,14 @@ class UnderWay:
             found.shown, found.shown_at = found.heard, now
         said = f": {found.shown}" if found.shown else ""
         quiet = now - found.heard_at
-        # That nothing was heard of an agent for so long is worth saying; a check says nothing anyway.
+        # A long silence of an agent is worth a note; a check is always silent.
         long = self._heartbeat and quiet >= max(self._heartbeat, 1.0)
         silent = f", silent for {quiet:.0f} s" if long else ""
         return f"{found.text} ({now - found.since:.0f} s{silent if found.talks else ''}){said}"
 
 
 class _Begun:
-    """One of them."""
+    """An effect without an outcome."""
 
     def __init__(self, text: str, since: float, *, talks: bool) -> None:
         self.text = text
@@ -261,7 +261,7 @@ class _Begun:
 
 
 def _printable(text: str) -> str:
-    """What an agent may have had a hand in, without anything that moves a cursor."""
+    """Text that an agent may have written, without control characters."""
     return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
 
 

@@ -1,4 +1,4 @@
-"""Commands about runs that are over: `replay`, `backtest`, `prove`, `check-proof`."""
+"""Commands about recorded runs: `replay`, `backtest`, `prove`, `check-proof`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.actions import Action
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.typed import command
 from planforge.interfaces.cli.views import here
 from planforge.kernel.wording import counted
 
@@ -30,9 +32,9 @@ if TYPE_CHECKING:
 def replay(ctx: click.Context, run: str, as_json: bool) -> None:
     """Replay RUN from its recording and compare
 
-    No effect is performed and nothing is written. Every effect, fact and score, and the end, must be the
-    recorded one; the first difference is shown with both sides, and the exit code is 1. A run that is not
-    finished is compared up to where its recording ends.
+    Performs no effect and writes nothing. Every effect, fact and score, and the end, must match the
+    recording. Otherwise the first difference is shown with both sides, and the exit code is 1. An unfinished
+    run is compared up to the end of its recording.
     """
     from planforge.app.replays import replay as decide_again
 
@@ -47,13 +49,13 @@ def _replay(found: Replay) -> Iterator[str]:
     compared += f", {counts.decisions} decisions, {counts.scores} scores"
     if found.difference is not None:
         yield f"✗ {found.run} differs: {found.difference.problem}"
-        yield f"  the same before it: {compared}"
+        yield f"  equal before that: {compared}"
         yield from _difference(found.difference)
     elif found.ended:
-        yield f"✓ {found.run} is the same again: {compared}"
+        yield f"✓ {found.run} matches its recording: {compared}"
         yield f"  {found.reason}"
     else:
-        yield f"✓ {found.run} is the same again up to where its recording ends: {compared}"
+        yield f"✓ {found.run} matches its recording so far: {compared}"
         yield f"  {found.reason}"
 
 
@@ -68,7 +70,7 @@ def _difference(found: Difference) -> Iterator[str]:
 
 
 def _sides(recorded: object, asked: object) -> Iterator[str]:
-    """Two values beneath each other; of longer texts, the lines that differ."""
+    """Two values, one below the other; for longer texts, the lines that differ."""
     import difflib
 
     import msgspec
@@ -93,15 +95,15 @@ def _sides(recorded: object, asked: object) -> Iterator[str]:
     type=click.Path(path_type=Path, dir_okay=False),
     help="The file to write.",
 )
-@click.option("--force", is_flag=True, help="Replace the file if it is there.")
-@click.option("--no-files", is_flag=True, help="Leave the repository's commits and files out.")
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+@click.option("--no-files", is_flag=True, help="Leave out the repository's commits and files.")
 @json_option
 def prove(run: str, output: Path, force: bool, no_files: bool, as_json: bool) -> None:
     """Write a proof of RUN into one file
 
-    The events of the run, its plan, leases, budgets and handoffs as they are in the ledger, of other events
-    between them only the hash; the objects they refer to; the commits, trees and files that were checked.
-    `planforge check-proof` needs nothing else.
+    Contains the run's events, its plan, leases, budgets and handoffs from the ledger; only the hashes of
+    other events; the objects they refer to; and the commits, trees and files that were checked. `planforge
+    check-proof` needs nothing else.
     """
     from planforge.app.proofs import prove as write
 
@@ -115,7 +117,7 @@ def _proved(made: Proved) -> str:
         f"{made.file}: {counted(made.events, 'event')}{others}, {counted(made.objects, 'object')}, "
         f"{counted(made.size, 'byte')}\n"
         f"head: {made.head.seq} {made.head.hash}\n"
-        f"next: planforge check-proof {made.file}"
+        f"next: {command(Action('check-proof', made.file))}"
     )
 
 
@@ -125,24 +127,24 @@ def _proved(made: Proved) -> str:
 @click.option(
     "--repo",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="With --rerun, take the files from this repository and not from the proof.",
+    help="With --rerun: take the files from this repository, not from the proof.",
 )
 @json_option
 @click.pass_context
 def check_proof(ctx: click.Context, file: Path, rerun: bool, repo: Path | None, as_json: bool) -> None:
-    """Check a proof with no repository and no ledger
+    """Check a proof, without the repository and its ledger
 
-    Follows the hash chain, checks every object, commit and file by its name, that what landed is what was
-    checked, that what ran was approved, once, and decides the run again. Each fault is a line that names the
-    event; the exit code is then 1, and 2 for something that is no proof.
+    Follows the hash chain and checks every object, commit and file by its hash, that what landed was checked,
+    that what ran was approved once, and replays the run. Each fault is a line that names the event; the exit
+    code is then 1. It is 2 if FILE is not a proof.
 
-    Compare the head that is printed with one that you have from elsewhere: whoever writes a whole new ledger
-    can write a whole new proof.
+    Compare the printed head with one from another source: a person who rewrites the whole ledger can also
+    write a new proof.
     """
     from planforge.app.proof_checks import check
 
     if repo is not None and not rerun:
-        raise click.UsageError("`--repo` says where `--rerun` takes the files from; it does nothing alone")
+        raise click.UsageError("`--repo` needs `--rerun`")
     proof, found = check(file)
     reruns: list[Rerun] = []
     if rerun and found.holds:
@@ -169,7 +171,7 @@ def _checked(found: Checked, reruns: list[Rerun]) -> Iterator[str]:
         assert found.replay is not None
         yield from _replay(found.replay)
         if found.files == "none":
-            yield "  the repository's files are not in it, so commits and trees are taken at their word"
+            yield "  the repository's files are not in it, so commits and trees are not checked"
     for again in reruns:
         mark = "✓" if again.agrees else "✗"
         was = "" if again.agrees else f", recorded was {again.recorded}"
@@ -184,8 +186,8 @@ def _checked(found: Checked, reruns: list[Rerun]) -> Iterator[str]:
 def backtest(run: str, settings: tuple[str, ...], as_json: bool) -> None:
     """Replay RUN with other settings, and compare the outcome and the cost
 
-    Decides the run again with recorded answers, up to its end or to the first question without a recorded
-    answer. Settings are those of `planforge.toml`: `forge.cap` (or `loop.cap`), `run.attempts`, `run.jobs`,
+    Replays the run with its recorded answers, up to its end or to the first question without one. Settings
+    are those of `planforge.toml`: `forge.cap` (or `loop.cap`), `run.attempts`, `run.jobs`,
     `run.escalate_after`, `run.max_files`, `run.handoffs`, and `run.parallel`.
 
     \b
@@ -204,9 +206,9 @@ def _backtest(report: BacktestReport) -> Iterator[str]:
     for change in report.changed:
         yield f"{change.setting}: {change.value} instead of {change.recorded}"
     if found.parted is None:
-        yield "it decides nothing otherwise"
+        yield "it decides everything the same way"
     else:
-        yield f"it parts from the recording: {found.parted.problem}"
+        yield f"it differs from the recording: {found.parted.problem}"
         yield from (f"  {line}" for line in _parting(found.parted))
     yield found.stopped or f"it would have ended: {_end(found.end)}"
     yield f"recorded: {_end(found.recorded_end)}"

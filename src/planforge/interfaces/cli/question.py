@@ -1,4 +1,4 @@
-"""`planforge question`: what runs ask people, and what people answer."""
+"""`planforge question`: list and answer the questions of runs."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ import click
 
 from planforge.interfaces.cli.printing import table, visible
 from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.typed import line
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
     from planforge.app.questions import Answered, QuestionList, QuestionRow
 
-AS = "Who answers, where there is no terminal; otherwise it is you, as git knows you."
-SEEN = "The hash of what you looked at, as `question show` says; refused if something else is asked by now."
+AS = "Who answers, if there is no terminal; by default you, as git knows you."
+SEEN = "The hash of the question you read, as `question show` prints it; refused if it has changed."
 
 
 @click.group()
 def question() -> None:
-    """List and answer the questions of runs
+    """Answer the questions of runs
 
-    A run that cannot decide by itself leaves a question and waits, for days if need be. Each answer comes
-    with what it costs and leads to, where that is known. A question is answered once, by a person.
+    A run that cannot decide asks a question and waits, for days if necessary. Each option shows its cost and
+    consequence, if known. A question is answered once, by a person.
     """
 
 
 @question.command(name="list")
-@click.option("--all", "everything", is_flag=True, help="Those that are answered or gone as well.")
+@click.option("--all", "everything", is_flag=True, help="Also questions that are answered or void.")
 @json_option
 def list_(everything: bool, as_json: bool) -> None:
     """List the questions that wait for an answer, oldest first
@@ -51,7 +52,7 @@ def list_(everything: bool, as_json: bool) -> None:
 def show_(name: str, as_json: bool) -> None:
     """Show a question with its options
 
-    QUESTION is its name or its number: `question-007`, `7`.
+    QUESTION is its name or number: `question-007`, `7`.
 
     \b
     Examples:
@@ -67,15 +68,15 @@ def show_(name: str, as_json: bool) -> None:
 @question.command()
 @click.argument("name", metavar="QUESTION")
 @click.argument("option", metavar="OPTION")
-@click.option("--reason", default="", metavar="TEXT", help="Why, or how; the agent is told.")
+@click.option("--reason", default="", metavar="TEXT", help="Why or how; the agent is told.")
 @click.option("--as", "actor", metavar="NAME", help=AS)
 @click.option("--seen", metavar="HASH", help=SEEN)
 @json_option
 def answer(name: str, option: str, reason: str, actor: str | None, seen: str | None, as_json: bool) -> None:
     """Answer a question with one of its options
 
-    OPTION is its name, or its number in the list. Exits with 2 if it is none of them, and with 5 if the
-    question is answered already or gone, if you looked at another one, or if it is not yours to answer.
+    OPTION is its name or its number in the list. Exits with 2 if there is no such option, and with 5 if the
+    question is answered or void, if it has changed since you read it, or if you may not answer it.
 
     \b
     Examples:
@@ -93,7 +94,7 @@ def answer(name: str, option: str, reason: str, actor: str | None, seen: str | N
 
 def _listed(found: QuestionList, *, everything: bool) -> str:
     if not found.questions:
-        return "nothing was asked yet" if everything else "no question waits for an answer"
+        return "no questions yet" if everything else "no question is waiting"
     rows = [
         (
             each.name,
@@ -141,7 +142,7 @@ def _options(question: QuestionRow) -> list[str]:
 def _answered(answered: Answered) -> str:
     question = answered.question
     said = f"answered {question.name} with `{visible(question.answer)}`, by {visible(question.actor)}"
-    return f"{said}\nnext: {answered.next}"
+    return f"{said}\nnext: {line(answered.next)}"
 
 
 def _clock(at: str) -> str:

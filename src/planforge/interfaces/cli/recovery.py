@@ -1,4 +1,4 @@
-"""`planforge worktree`, `recover` and `cleanup`: what agents left, getting it back, and being rid of it."""
+"""`planforge worktree`, `recover` and `cleanup`: list, restore and remove the work of agents."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
     from planforge.app.cleanup import Cleanup
     from planforge.app.recovery import Recoverable, Restored, Shown, WorktreeList
-    from planforge.workspace.cleaning import Item
+    from planforge.workspace.worktrees.cleanup import Item
 
 
 @click.group()
 def worktree() -> None:
     """List the worktrees that agents work in
 
-    Each attempt of a step has a worktree of its own, on a branch of its own. What is in it is archived
-    before it goes: see `planforge recover`.
+    Each attempt of a step has its own worktree and branch. Its content is archived before it is removed: see
+    `planforge recover`.
     """
 
 
 @worktree.command(name="list")
 @json_option
 def list_(as_json: bool) -> None:
-    """Show each worktree, whose it is and what is in it
+    """List each worktree with its run and its changes
 
-    A line has the run with its status, the worktree, where it began, its branch, whether its files have
-    changed, how many commits its agent made, and how much of the disk it takes up.
+    Each line shows the run and its status, the worktree, its first commit, its branch, whether files have
+    changed, how many commits the agent made, and the disk space.
 
     \b
     Examples:
@@ -52,13 +52,13 @@ def list_(as_json: bool) -> None:
 @click.command()
 @click.argument("name", required=False)
 @click.option(
-    "--to", "directory", type=click.Path(path_type=Path), help="Write its files into this new directory."
+    "--to", "directory", type=click.Path(path_type=Path), help="Write the files to this new directory."
 )
-@click.option("--branch", metavar="NAME", help="Make this branch of it.")
+@click.option("--branch", metavar="NAME", help="Create this branch from it.")
 @click.option("--run", default="", metavar="RUN", help="List only work of this run.")
 @click.option("--plan", default="", metavar="PLAN", help="List only work for this plan.")
 @click.option(
-    "--text", default="", metavar="TEXT", help="List only work whose name or message has this in it."
+    "--text", default="", metavar="TEXT", help="List only work with this text in its name or message."
 )
 @click.option("--path", default="", metavar="PATH", help="List only work on this file, directory or glob.")
 @json_option
@@ -72,12 +72,12 @@ def recover(
     path: str,
     as_json: bool,
 ) -> None:
-    """List what is archived, and get it back
+    """List archived work and get it back
 
-    Everything that agents left is kept: what was committed, what lay in a worktree when it went, and
-    commits, stashes and branches that an agent made by itself. Without NAME, all of it is listed. NAME
-    is what the list says, the end of it, or a commit; it shows what that changes, `--to` writes its
-    files and `--branch` makes a branch of it. Nothing is ever overwritten.
+    All work of agents is kept: commits, uncommitted files of removed worktrees, and commits, stashes and
+    branches that an agent made on its own. Without NAME, lists all of it. NAME is a name from the list, the
+    end of one, or a commit. With NAME alone, shows the change; `--to` writes the files and `--branch` creates
+    a branch. Nothing is ever overwritten.
 
     \b
     Examples:
@@ -90,7 +90,7 @@ def recover(
 
     if name is None:
         if directory or branch:
-            raise click.UsageError("say what to recover: a NAME from `planforge recover`")
+            raise click.UsageError("name the work to recover: a NAME from `planforge recover`")
         found = recovery.archived(here(), run=run, plan=plan, text=text, path=path)
         show(found, lambda: _recoverable(found), as_json=as_json)
     elif directory or branch:
@@ -109,21 +109,25 @@ def recover(
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Really remove it.")
+@click.option("--yes", is_flag=True, help="Remove it; without this, only list it.")
 @click.option(
-    "--older-than", type=int, metavar="DAYS", help="Also archived work that is older and has landed."
+    "--older-than",
+    type=int,
+    metavar="DAYS",
+    help="Also archived work that is older than this and has landed.",
 )
-@click.option("--archived", is_flag=True, help="…and older work that has not landed: it is gone then.")
+@click.option(
+    "--archived", is_flag=True, help="With --older-than: also work that has not landed. It is lost then."
+)
 @click.option("--interrupted", is_flag=True, help="Also worktrees of runs that can be resumed.")
 @json_option
 def cleanup(yes: bool, older_than: int | None, archived: bool, interrupted: bool, as_json: bool) -> None:
     """List or remove what is no longer needed
 
-    Without `--yes` nothing is removed. What can go: worktrees of runs that have ended, after they were
-    archived; checkouts that a process which died has left; branches `planforge/work/…` whose commits are
-    archived. Archived work goes only if it is old enough and a branch or a tag reaches it, or with
-    `--archived`. Nothing of a run that is being driven is touched, nor any worktree of yours. Exits with 5
-    if something stays because it is kept nowhere else.
+    Without `--yes` nothing is removed. Removable are: worktrees of ended runs, once archived; checkouts of
+    dead processes; branches `planforge/work/…` whose commits are archived. Archived work is removed only if
+    it is old enough and a branch or tag reaches it, or with `--archived`. Running work and your own worktrees
+    are never touched. Exits with 5 if something stays because no other copy exists.
 
     \b
     Examples:
@@ -141,12 +145,12 @@ def cleanup(yes: bool, older_than: int | None, archived: bool, interrupted: bool
         talk("nothing was removed; add `--yes` to remove it")
     if yes and done.refused:
         names = ", ".join(f"`{item.name}`" for item in done.refused)
-        raise RefusedByGate(f"kept nowhere else, so not removed: {names}", "see `planforge cleanup`")
+        raise RefusedByGate(f"not removed, because no other copy exists: {names}", "see `planforge cleanup`")
 
 
 def _worktrees(found: WorktreeList) -> str:
     if not found.worktrees:
-        return "no worktree stands"
+        return "no worktrees"
     rows = [
         (
             item.run,
@@ -207,7 +211,7 @@ def _cleaned(done: Cleanup) -> str:
         parts.append(f"{head} ({_size(done.bytes)})\n" + table([_line(item) for item in done.gone], "  "))
     if done.stays:
         parts.append("Stays\n" + table([_line(item) for item in done.stays], "  "))
-    return "\n\n".join(parts) or "there is nothing to clean up"
+    return "\n\n".join(parts) or "nothing to clean up"
 
 
 def _line(item: Item) -> tuple[str, ...]:

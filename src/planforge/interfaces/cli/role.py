@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def role() -> None:
     """List and show the roles that agents play
 
-    A role is a persona, skills, an access, a tier and the form of its answer. Those that come with Planforge
-    can be changed, and others added, in `planforge/roles` of the repository.
+    A role has a persona, skills, access rights, a tier and a format for its answer. Change the built-in
+    roles, or add your own, in `planforge/roles` of the repository.
     """
 
 
@@ -33,10 +33,10 @@ def _root() -> Path:
 @role.command("list")
 @json_option
 def list_(as_json: bool) -> None:
-    """List all roles, who plays each here, and with which model
+    """List all roles with their agents and models
 
-    It is who would be asked now: by `agents.roles`, `agents.default`, `agents.cross_vendor_auditor`, and what
-    is installed. `planforge role show ROLE` says why.
+    Shows which agent would be asked now, from `agents.roles`, `agents.default`, `agents.cross_vendor_auditor`
+    and the installed agents. `planforge role show ROLE` explains why.
     """
     from planforge.app import roles
 
@@ -61,7 +61,7 @@ def list_(as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def show_(name: str, as_json: bool) -> None:
-    """Show one role: what it may do, the texts it comes from, and what its agent is told about it
+    """Show one role: its rights, its texts and its prompt
 
     \b
     Example:
@@ -81,9 +81,9 @@ def _page(found: RoleView) -> str:
         ("tier", row.tier),
         ("agent", f"{row.agent or 'nobody'} ({row.because})"),
         ("model", f"{row.model or 'its own'} ({found.why})"),
-        ("tools", "yes" if row.tools else "no: it is shown the files that its task is about"),
+        ("tools", "yes" if row.tools else "no: it gets the files of its task in the prompt"),
         ("answers", row.output or "freely"),
-        ("goes on with", found.continues or "nobody"),
+        ("continues", found.continues or "nobody"),
         ("architecture", "yes" if found.architecture else "no"),
         ("summaries", found.summaries),
         ("overlay", "yes" if found.overlay else "no"),

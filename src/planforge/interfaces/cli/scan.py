@@ -1,4 +1,4 @@
-"""`planforge scan`: tests that are worth less than they look."""
+"""`planforge scan`: find tests that cannot fail, and other weak spots."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ PACE_SECONDS = 0.1
 
 @click.command()
 @click.argument("places", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
-@click.option("--diff", metavar="REVISION", help="Only lines that differ from a revision.")
-@click.option("--staged", is_flag=True, help="Only lines that are staged, as they are staged.")
+@click.option("--diff", metavar="REVISION", help="Only lines that differ from this revision.")
+@click.option("--staged", is_flag=True, help="Only staged lines, in their staged version.")
 @click.option(
     "--format",
     "shape",
     type=click.Choice(["text", "json", "sarif"]),
     default="text",
-    help="How to print what is found.",
+    help="The output format.",
 )
-@click.option("--rule", "rules", multiple=True, metavar="NAME", help="Only this rule; may be given often.")
-@click.option("--tests-only", is_flag=True, help="Only test files and what tests load.")
+@click.option("--rule", "rules", multiple=True, metavar="NAME", help="Only this rule; can be repeated.")
+@click.option("--tests-only", is_flag=True, help="Only test files and the files they load.")
 @json_option
 def scan(
     places: tuple[Path, ...],
@@ -46,12 +46,12 @@ def scan(
     tests_only: bool,
     as_json: bool,
 ) -> int:
-    """Find tests that are worth less than they look
+    """Find tests that cannot fail, and other weak spots
 
-    Reads source code, tests, scripts and CI files below PATH, or here: tests that cannot fail, assert nothing
-    or are always skipped, checks whose failure is ignored, code that waits for other work. Needs no
-    `planforge init` and, but for --diff and --staged, no git. Exits with 1 if something blocks. Places may be
-    let off with a reason and until a day in `planforge.toml`.
+    Reads source code, tests, scripts and CI files in PATH, or in the current directory. Finds tests that
+    cannot fail, assert nothing or are always skipped, checks whose failure is ignored, and unfinished code.
+    Needs no `planforge init` and, except for --diff and --staged, no git. Exits with 1 if a finding is
+    blocking. `planforge.toml` can exempt places, with a reason and an end date.
 
     \b
     Examples:
@@ -80,7 +80,7 @@ def scan(
 
 
 class _Line:
-    """One line on the terminal that says how far a long scan has come."""
+    """One line on the terminal with the progress of a long scan."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
@@ -129,5 +129,5 @@ def _row(issue: Issue) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """A text that cannot do anything to a terminal, whatever was in a file."""
+    """A text of a file without control characters."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

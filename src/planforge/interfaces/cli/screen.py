@@ -1,34 +1,43 @@
 """
-The state of a project on one screen of 24 lines: what goes on, what waits, what there is, what it cost.
+The state of a project on one screen of 24 lines: what runs, what waits, the plans, the cost.
 
-Plain text without colours. What does not fit is folded into a line that says how much it is and which command
-shows it. Nothing here loads click: it belongs to the quick read commands.
+Plain text without colours. A section that does not fit ends with a line that counts the rest and names the
+command that shows it. Nothing here loads click, because this is one of the quick read commands.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planforge.actions import Action
 from planforge.interfaces.cli.printing import cut, table, terminal, visible, width
+from planforge.interfaces.cli.typed import line
 from planforge.kernel.wording import CANCELLED, MILLION, counted, money
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planforge.actions import Hint
     from planforge.app.overview import Cost, Overview, PlanStatus, Running
     from planforge.app.plans import StepRow
     from planforge.app.runs import RunRow
 
 MOST = {"running": 5, "waits": 6, "plans": 7, "tasks": 4, "runs": 3, "next": 3}
-"""How many lines a section has at the most."""
+"""The most lines of a section."""
 LEAST = {"runs": 0, "tasks": 1, "plans": 2, "next": 1, "running": 1, "waits": 3}
-"""How many lines it keeps where there is no room for all; what comes first makes room first."""
+"""The fewest lines of a section on a small screen; the first in this table shrinks first."""
 
 
-def page(found: Overview, size: tuple[int, int] | None = None) -> str:
-    """The whole screen, for a terminal of that many columns and lines; no columns is any width."""
+def page(found: Overview, size: tuple[int, int] | None = None, typed: Callable[[Hint], str] = line) -> str:
+    """
+    The whole screen for a terminal of this size; 0 columns is any width.
+
+    `typed` says how a person types an action.
+    """
     columns, lines = size or terminal()
     room = lines - 1  # the prompt comes below
     head = f"{visible(found.root)}  ({counted(found.events, 'event')})"
-    shown = _fitting(found, columns, room - 1)
+    shown = _fitting(found, typed, columns, room - 1)
     used = 1 + sum(map(len, shown))
     airy = used + len(shown) <= room
     _add_steps(shown, found, room - used - (len(shown) if airy else 0))
@@ -38,25 +47,27 @@ def page(found: Overview, size: tuple[int, int] | None = None) -> str:
     return text
 
 
-def _fitting(found: Overview, columns: int, room: int) -> list[list[str]]:
-    """The sections, each shortened as far as it may be until all of them fit, or as far as they do."""
+def _fitting(found: Overview, typed: Callable[[Hint], str], columns: int, room: int) -> list[list[str]]:
+    """The sections, shortened until all of them fit or none can shrink any more."""
     most = dict(MOST)
     while True:
-        sections = [section for section in _sections(found, columns, most) if section]
+        sections = [section for section in _sections(found, typed, columns, most) if section]
         name = next((each for each in LEAST if most[each] > LEAST[each]), "")
         if not name or sum(map(len, sections)) <= room:
             return sections
         most[name] -= 1
 
 
-def _sections(found: Overview, columns: int, most: dict[str, int]) -> list[list[str]]:
-    everything = "planforge status --json"
-    following = [f"  {command}" for command in found.next]
+def _sections(
+    found: Overview, typed: Callable[[Hint], str], columns: int, most: dict[str, int]
+) -> list[list[str]]:
+    everything = Action("status", json=True)
+    following = [f"  {typed(hint)}" for hint in found.next]
     return [
         _section("Running", _running(found), most["running"], everything),
-        _section("Waits for you", _waits(found, columns), most["waits"], everything),
-        _section("Plans", _plans(found), most["plans"], "planforge plan list"),
-        _section("Tasks", _tasks(found), most["tasks"], "planforge task list"),
+        _section("Waits for you", _waits(found, typed, columns), most["waits"], everything),
+        _section("Plans", _plans(found), most["plans"], Action("plan list")),
+        _section("Tasks", _tasks(found), most["tasks"], Action("task list")),
         _runs(found, most["runs"]),
         [f"Cost  {cost(found.cost)}"] if found.runs else [],
         _section("Next", following, most["next"], everything),
@@ -66,10 +77,10 @@ def _sections(found: Overview, columns: int, most: dict[str, int]) -> list[list[
 # Sections
 
 
-def _section(title: str, rows: list[str], most: int, command: str, count: int = 0) -> list[str]:
-    """So many rows, and a line that says how many more there are, of `count` if these are only some."""
+def _section(title: str, rows: list[str], most: int, rest: Action, count: int = 0) -> list[str]:
+    """At most `most` rows, and a line that counts the rest; `count` is the total if `rows` are only some."""
     left = max(len(rows), count) - most
-    more = [f"  and {left} more: {command}"] if left > 0 else []
+    more = [f"  and {left} more: {line(rest)}"] if left > 0 else []
     return [title, *rows[:most], *more] if rows else []
 
 
@@ -94,10 +105,11 @@ def _doing(run: Running) -> str:
     return " ".join(filter(None, (", ".join(run.steps), f"({', '.join(run.roles)})" if run.roles else "")))
 
 
-def _waits(found: Overview, columns: int) -> list[str]:
-    """The oldest first, each with the command on its right, for which there is always room."""
+def _waits(found: Overview, typed: Callable[[Hint], str], columns: int) -> list[str]:
+    """The oldest first, each with its command on the right, which is never cut."""
     rows = [
-        (age(found.now, each.since), each.name, visible(each.about), each.command) for each in found.waiting
+        (age(found.now, each.since), each.name, visible(each.about), typed(each.command))
+        for each in found.waiting
     ]
     if columns and rows:
         others = sum(max(width(row[at]) for row in rows) for at in (0, 1, 3))
@@ -107,7 +119,7 @@ def _waits(found: Overview, columns: int) -> list[str]:
 
 
 def _plans(found: Overview) -> list[str]:
-    """Those that are not over first, then the newest of the others."""
+    """Open plans first, then the newest of the others."""
     over = ("CLOSED", "CANCELLED")
     ordered = [item for item in found.plans if item.plan.status not in over]
     ordered += [item for item in reversed(found.plans) if item.plan.status in over]
@@ -157,10 +169,10 @@ def _tasks(found: Overview) -> list[str]:
 
 
 def _runs(found: Overview, most: int) -> list[str]:
-    """The newest of the runs that are over; those that are not stand above."""
+    """The newest ended runs; the others are in the sections above."""
     rows = [_run(run) for run in found.runs if not run.unfinished]
     shown = table(rows, "  ", 0).splitlines()[-most:] if most else []
-    return _section("Runs", shown, most, "planforge log", max(found.ended, len(rows)))
+    return _section("Runs", shown, most, Action("log"), max(found.ended, len(rows)))
 
 
 def _run(run: RunRow) -> tuple[str, ...]:
@@ -174,7 +186,7 @@ def _run(run: RunRow) -> tuple[str, ...]:
 
 
 def cost(found: Cost) -> str:
-    """What something cost, in a few words; what is unknown is said to be."""
+    """A cost in a few words; unknown amounts are called unknown."""
     if found.tokens is None and found.money is None:
         return "cost unknown" if found.unknown else "nothing yet"
     tokens = "tokens unknown" if found.tokens is None else f"{_many(found.tokens)} tokens"

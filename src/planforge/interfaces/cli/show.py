@@ -14,7 +14,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON o
 
 
 def show(value: object, text: str | Callable[[], str], *, as_json: bool) -> None:
-    """Print `value` as JSON, or `text` for people. That nobody reads it to its end is no failure."""
+    """Print `value` as JSON, or `text` for people. A reader that stops early is not a failure."""
     shown = as_document(value) if as_json else text() if callable(text) else text
     try:
         click.echo(shown)
@@ -25,7 +25,7 @@ def show(value: object, text: str | Callable[[], str], *, as_json: bool) -> None
 
 
 def talk(text: str) -> None:
-    """Say something on standard error, if anybody listens; nothing of it can do anything to the terminal."""
+    """Print a message on standard error, without control characters."""
     try:
         click.echo("\n".join(map(visible, text.split("\n"))), err=True)
     except OSError:

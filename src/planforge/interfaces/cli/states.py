@@ -1,4 +1,4 @@
-"""`planforge states`: which status follows which."""
+"""`planforge states`: the status diagrams."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from planforge.interfaces.cli.printing import table
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.typed import line
 
 if TYPE_CHECKING:
     from planforge.rules.states import Machine
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write a picture to this file.")
+@click.option(
+    "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write the diagram to this file, as SVG."
+)
 @json_option
 def states(name: str | None, svg: Path | None, as_json: bool) -> None:
-    """Show the statuses of plans, phases, tasks and the rest, and what leads from one to another
+    """Show the status diagrams of plans, phases, tasks and others
 
-    Without NAME it lists what there is.
+    Without NAME, lists the diagrams.
 
     \b
     Examples:
@@ -54,7 +57,7 @@ def states(name: str | None, svg: Path | None, as_json: bool) -> None:
 
 def _commands(found: Machine) -> str:
     """What a person types, where there are commands for it."""
-    typed = dict.fromkeys((row.event, row.command) for row in found.transitions if row.command)
+    typed = dict.fromkeys((row.event, line(row.action)) for row in found.transitions if row.action)
     return f"\n\n{table(list(typed))}" if typed else ""
 
 

@@ -1,4 +1,4 @@
-"""`planforge task`: tasks on their way through a pipeline, and what a person does with one that is stuck."""
+"""`planforge task`: list tasks of pipelines, and resume, override or abandon a stuck one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.interfaces.cli import typed
 from planforge.interfaces.cli.printing import table, visible
 from planforge.interfaces.cli.progress import SIGNALS
 from planforge.interfaces.cli.show import json_option, show, talk
@@ -15,14 +16,14 @@ from planforge.interfaces.cli.work import drive
 if TYPE_CHECKING:
     from planforge.app.tasks import TaskRow, TaskView
 
-AS = "Who decides, where there is no terminal; otherwise it is you, as git knows you."
+AS = "Who decides, if there is no terminal; by default you, as git knows you."
 
 
 @click.group()
 def task() -> None:
-    """List, show and resume tasks
+    """List, show and resume the tasks that pipelines work on
 
-    A task is opened with `planforge pipeline run`.
+    `planforge pipeline run` opens a task.
     """
 
 
@@ -49,7 +50,7 @@ def list_(as_json: bool) -> None:
 def show_(name: str, as_json: bool) -> None:
     """Show a task: the result of each stage, and the next commands
 
-    TASK is its name or its number: `task-007`, `7`.
+    TASK is its name or number: `task-007`, `7`.
 
     \b
     Examples:
@@ -78,7 +79,7 @@ def resume(
 ) -> None:
     """Resume a stuck task
 
-    Earlier verdicts still count if what they judged has not changed since.
+    Earlier verdicts still count if their content has not changed.
 
     \b
     Examples:
@@ -101,9 +102,9 @@ def resume(
 @click.option("--as", "actor", metavar="NAME", help=AS)
 @json_option
 def override(name: str, stage: str, reason: str, actor: str | None, as_json: bool) -> None:
-    """Let a stage pass in your own name, for exactly what is there now
+    """Let a stage pass in your name, for exactly the current content
 
-    Any change afterwards voids it. What the project's own checks say cannot be overridden.
+    Any later change voids it. The results of the project's own checks cannot be overridden.
 
     \b
     Examples:
@@ -137,7 +138,9 @@ def abandon(name: str, reason: str, actor: str | None, as_json: bool) -> None:
 @click.argument("name", metavar="TASK")
 @json_option
 def log(name: str, as_json: bool) -> None:
-    """Print a line for each thing that happened: time|agent|persona|status|detail
+    """Print what happened to a task, one line each
+
+    A line is `time|agent|persona|status|detail`.
 
     \b
     Examples:
@@ -172,8 +175,10 @@ def _view(view: TaskView) -> str:
     ]
     if found.branch:
         lines.append(f"branch {found.branch} at {found.landed[:12]}")
-    if found.reason and found.stuck:
-        lines.append(f"⚠ {found.stage}: {visible(found.reason)}")
+    elif found.landed:
+        lines.append(f"its change is {found.landed[:12]}, kept under refs/planforge/archive; nothing lands")
+    if found.reason and (found.stuck or found.status == "code-revision-required"):
+        lines.append(f"⚠ {found.stage or 'land'}: {visible(found.reason)}")
     came = [
         (
             SIGNALS.get(each.outcome, "·"),
@@ -187,6 +192,6 @@ def _view(view: TaskView) -> str:
     if came:
         lines += ["", table(came).rstrip()]
     if view.next:
-        ways = [(way.command, way.does, way.cost) for way in view.next]
+        ways = [(typed.command(way.command), way.does, way.cost) for way in view.next]
         lines += ["", "Next", table(ways, "  ").rstrip()]
     return "\n".join(lines)

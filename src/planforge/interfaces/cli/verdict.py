@@ -1,4 +1,4 @@
-"""`planforge verdict`: what a review says."""
+"""`planforge verdict`: parse a review and print its verdict."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXIT_CODES = {"approved": 0, "revision": 1, "unknown": 2}
     "--kind",
     type=click.Choice(["audit", "review", "polish", "module", "sarif"]),
     required=True,
-    help="Whose answer it is: a plan's auditor's, a review stage's, a polish loop's, a module's, a tool's.",
+    help="The kind of review: of a plan, a review stage, a polish loop, a module, or by a tool.",
 )
 @click.option(
     "--sarif",
@@ -36,11 +36,12 @@ EXIT_CODES = {"approved": 0, "revision": 1, "unknown": 2}
 def verdict(file: Path, kind: str, out: Path | None, as_json: bool) -> int:
     """Parse a review and print its verdict: approved, revision or unknown
 
-    Exits with 0, 1 or 2. A word outside the vocabulary of its kind is unknown, and so are two verdicts
-    that differ, a verdict in a quotation or in code, and a file that is not there. `-` reads standard input.
+    Exits with 0, 1 or 2 in this order. The verdict is unknown if its word is not in the vocabulary of its
+    kind, if there are two different verdicts, if it is in a quotation or in code, or if the file is missing.
+    `-` reads standard input.
 
-    Kind `sarif` is what a tool found: an error in it sends the work back, and a tool that did not run to its
-    end is unknown.
+    Kind `sarif` is the report of a tool: an error in it means revision, and a tool that did not finish is
+    unknown.
 
     \b
     Examples:

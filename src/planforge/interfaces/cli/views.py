@@ -1,5 +1,5 @@
 """
-What the read commands print, without click: loading it takes longer than the answer.
+The output of the read commands, without click, which takes longer to load than the answer.
 
 `look` puts these behind click commands; `quick` calls them straight.
 """
@@ -73,7 +73,7 @@ def log(
         for item in _followed(ledger, wanted, until):
             yield lines([item])
     elif not shown and not as_json:
-        yield "nothing has happened yet" if wanted == Filter() else "nothing like that has happened yet"
+        yield "no events yet" if wanted == Filter() else "no such events yet"
 
 
 def _on_record(
@@ -94,7 +94,7 @@ def _on_record(
 
 
 def _followed(ledger: Ledger, wanted: Filter, after: int) -> Iterator[Recorded]:
-    """New events, as long as somebody reads them."""
+    """New events, as long as they are read."""
     from planforge.interfaces.cli.printing import is_read
     from planforge.kernel.bus import INTERVAL, subscribe
 
@@ -127,7 +127,7 @@ def _objects(recorded: list[Recorded]) -> str:
 
 
 class _Columns:
-    """Lines of a table that grows: the columns are as wide as they had to be so far."""
+    """Lines of a growing table: each column keeps the greatest width so far."""
 
     def __init__(self) -> None:
         self._widest: tuple[str, ...] = ()

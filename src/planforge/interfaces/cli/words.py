@@ -10,7 +10,7 @@ from planforge.kernel.wording import counted, money
 
 
 def first_line(text: str, limit: int = 100) -> str:
-    """The first line of a text, shortened, without anything that would do something to a terminal."""
+    """The first line of a text, shortened, without control characters."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     line = "".join(letter for letter in line.replace("\t", " ") if letter.isprintable())
     return line if len(line) <= limit else line[: limit - 1] + "…"
@@ -30,7 +30,7 @@ def _list(names: tuple[str, ...], limit: int = 3) -> str:
 
 
 def amounts(found: events.Amounts) -> str:
-    """Amounts in words; what is not known is not mentioned."""
+    """Amounts in words; unknown ones are left out."""
     parts = [
         None if found.tokens is None else counted(found.tokens, "token"),
         None if found.money is None else money(found.money),
@@ -41,7 +41,7 @@ def amounts(found: events.Amounts) -> str:
 
 
 def moment(instant: str) -> str:
-    """An instant as people read it: to the second, in UTC as it is recorded."""
+    """An instant for people: to the second, in UTC."""
     return instant[:19].replace("T", " ") + " UTC"
 
 
@@ -53,7 +53,7 @@ def said(event: Event) -> str:
 
 @said.register(events.RunStarted)
 def _(event: events.RunStarted) -> str:
-    return f"{event.flow} of {event.subject or 'nothing'} was asked for"
+    return f"{event.flow} started for {event.subject or 'nothing'}"
 
 
 @said.register(events.DriverStarted)
@@ -85,7 +85,7 @@ def _(event: events.RunParked) -> str:
 
 @said.register(events.CancelRequested)
 def _(event: events.CancelRequested) -> str:
-    return f"{event.actor} wants it to end: {first_line(event.reason, 160)}"
+    return f"{event.actor} asked to cancel it: {first_line(event.reason, 160)}"
 
 
 @said.register(events.RunEnded)
@@ -101,7 +101,7 @@ def _(event: events.PlanCreated) -> str:
 @said.register(events.PlanWritten)
 def _(event: events.PlanWritten) -> str:
     causes = {"draft": "drafted", "revision": f"revised after round {event.round}"}
-    what = causes.get(event.cause, f"written down after round {event.round}")
+    what = causes.get(event.cause, f"saved after round {event.round}")
     return f"{what}: {event.title} (content {event.content[:12]})"
 
 
@@ -147,13 +147,13 @@ def _(event: events.PlanPaused) -> str:
 
 @said.register(events.StepRetried)
 def _(event: events.StepRetried) -> str:
-    kept = f"; changed meanwhile and kept: {', '.join(event.changed)}" if event.changed else ""
+    kept = f"; files changed since then, kept: {', '.join(event.changed)}" if event.changed else ""
     return f"tried again after: {first_line(event.problem, 160)}{kept}"
 
 
 @said.register(events.StepSkipped)
 def _(event: events.StepSkipped) -> str:
-    return f"left out by {event.actor}: {first_line(event.reason, 160)}"
+    return f"skipped by {event.actor}: {first_line(event.reason, 160)}"
 
 
 @said.register(events.PlanStarted)
@@ -221,7 +221,7 @@ def _(event: events.VerifyFailed) -> str:
 
 @said.register(events.AttemptRejected)
 def _(event: events.AttemptRejected) -> str:
-    return f"attempt {event.attempt} is not taken: {first_line(event.reason, 160)}"
+    return f"attempt {event.attempt} was rejected: {first_line(event.reason, 160)}"
 
 
 @said.register(events.PatchApplied)
@@ -234,7 +234,7 @@ def _(event: events.PatchApplied) -> str:
 def _(event: events.StepCompleted) -> str:
     value = "unknown" if event.score is None or event.score.value is None else event.score.value
     points = "" if event.score is None else f", score {value}"
-    there = f": nothing to change, {event.found[:12]} holds" if event.found else ""
+    there = f": nothing to change, {event.found[:12]} already passes" if event.found else ""
     return f"done in {counted(event.attempts, 'attempt')}{points}{there}"
 
 
@@ -272,7 +272,7 @@ def _(event: events.GateRaised) -> str:
 
 @said.register(events.GateDecided)
 def _(event: events.GateDecided) -> str:
-    how = "let it through" if event.approved else "said no at"
+    how = "approved" if event.approved else "rejected"
     why = f": {first_line(event.reason)}" if event.reason else ""
     return f"{event.actor} {how} gate {event.gate} (tree {event.content[:12]}){why}"
 
@@ -301,18 +301,18 @@ def _(event: events.LeaseGranted) -> str:
 
 @said.register(events.LeaseRenewed)
 def _(event: events.LeaseRenewed) -> str:
-    return f"{event.holder} has its lease until {event.until[11:19]} (fence {event.fence})"
+    return f"{event.holder} renewed its lease until {event.until[11:19]} (fence {event.fence})"
 
 
 @said.register(events.LeaseReleased)
 def _(event: events.LeaseReleased) -> str:
-    how = f"was taken from it by {event.actor}" if event.forced else "is given back"
+    how = f"was taken away by {event.actor}" if event.forced else "was released"
     return f"lease {event.fence} of {event.holder} {how}: {first_line(event.reason)}"
 
 
 @said.register(events.LeaseExpired)
 def _(event: events.LeaseExpired) -> str:
-    return f"lease {event.fence} of {event.holder} ran out at {event.until[11:19]}"
+    return f"lease {event.fence} of {event.holder} expired at {event.until[11:19]}"
 
 
 @said.register(events.LeasePassed)
@@ -337,7 +337,7 @@ def _(event: events.BudgetSet) -> str:
 
 @said.register(events.BudgetReserved)
 def _(event: events.BudgetReserved) -> str:
-    return f"{amounts(event.amounts)} put aside for {event.reservation}"
+    return f"{amounts(event.amounts)} reserved for {event.reservation}"
 
 
 @said.register(events.BudgetSpent)
@@ -360,7 +360,7 @@ def _(event: events.HandoffEmitted) -> str:
 
 @said.register(events.HandoffLoaded)
 def _(event: events.HandoffLoaded) -> str:
-    return f"{event.holder} takes up {event.handoff}"
+    return f"{event.holder} continues from {event.handoff}"
 
 
 @said.register(events.MergeChecked)
@@ -369,7 +369,7 @@ def _(event: events.MergeChecked) -> str:
     what = f"merged with {event.onto[:12]}"
     if not event.plan:
         itself = evidence.commit == event.onto
-        what = f"of {event.branch} {'by itself' if itself else 'with what has landed'}"
+        what = f"of {event.branch} {'alone' if itself else 'with what has landed'}"
     return f"evidence {what}: {evidence.outcome.value}, {evidence.reason} (tree {evidence.tree[:12]})"
 
 
@@ -396,23 +396,24 @@ def _(event: events.PlanHeldBack) -> str:
 
 @said.register(events.StepReopened)
 def _(event: events.StepReopened) -> str:
-    return f"open again: {first_line(event.reason, 160)}"
+    return f"reopened: {first_line(event.reason, 160)}"
 
 
 @said.register(events.LandingCaughtUp)
 def _(event: events.LandingCaughtUp) -> str:
-    return f"{event.landing} has {event.branch} at {event.merged[:12]} merged in, as {event.commit[:12]}"
+    return f"{event.branch} at {event.merged[:12]} is merged into {event.landing}, as {event.commit[:12]}"
 
 
 @said.register(events.LandingRestarted)
 def _(event: events.LandingRestarted) -> str:
-    return f"{event.landing} begins again at {event.now[:12]} ({event.reason}); before: {event.archive}"
+    before = f"the old commits are in {event.archive}"
+    return f"{event.landing} restarts at {event.now[:12]} ({event.reason}); {before}"
 
 
 @said.register(events.ConflictsForeseen)
 def _(event: events.ConflictsForeseen) -> str:
     pairs = tuple(f"{item.one} with {item.other} in {_list(item.paths)}" for item in event.conflicts)
-    return f"will conflict as it is: {_list(pairs)}"
+    return f"will conflict: {_list(pairs)}"
 
 
 @said.register(events.PullRequestOpened)
@@ -429,8 +430,8 @@ def _(event: events.CheckoutUpdated) -> str:
 @said.register(events.ContextComposed)
 def _(event: events.ContextComposed) -> str:
     cut = tuple(part.name for part in event.parts if part.left_out)
-    how = f", less of {_list(cut, 7)}" if cut else ""
-    again = ", once more and in short" if event.simplified else ""
+    how = f"; shortened: {_list(cut, 7)}" if cut else ""
+    again = "; asked again, in short" if event.simplified else ""
     return f"the {event.role} was told {counted(event.tokens, 'token')}{how}{again}"
 
 
@@ -442,7 +443,7 @@ def _(event: events.FilesChosen) -> str:
 
 @said.register(events.TierEscalated)
 def _(event: events.TierEscalated) -> str:
-    models = f"a {event.tier} model this once, not a {event.instead_of} one"
+    models = f"a {event.tier} model for this attempt, not a {event.instead_of} one"
     return f"the {event.role} gets {models}: {event.reason}"
 
 
@@ -459,8 +460,8 @@ def _(event: events.SessionLost) -> str:
 
 @said.register(events.LimitReached)
 def _(event: events.LimitReached) -> str:
-    until = moment(event.until) if event.said else f"some time, perhaps {moment(event.until)}"
-    return f"{event.agent} has reached its limit until {until}: {first_line(event.reason)}"
+    until = f"{'' if event.said else 'perhaps '}until {moment(event.until)}"
+    return f"{event.agent} has reached its limit, {until}: {first_line(event.reason)}"
 
 
 @said.register(events.AgentSwitched)
@@ -471,7 +472,7 @@ def _(event: events.AgentSwitched) -> str:
 
 @said.register(events.TaskOpened)
 def _(event: events.TaskOpened) -> str:
-    return f"{event.task} is opened for pipeline {event.pipeline}: {first_line(event.title)}"
+    return f"{event.task} was opened for pipeline {event.pipeline}: {first_line(event.title)}"
 
 
 @said.register(events.TaskMoved)
@@ -504,7 +505,7 @@ def _(event: events.StageEnded) -> str:
 def _(event: events.TaskEnded) -> str:
     if event.succeeded:
         place = f", {event.branch} at {event.commit[:12]}" if event.branch else ""
-        return f"went through its pipeline{place}"
+        return f"finished its pipeline{place}"
     again = f"planforge task resume {event.task} --at {event.stage}"
     look = f"; look at {event.document}" if event.document else ""
     return f"stopped at {event.stage}{look}; resume it with `{again}`"

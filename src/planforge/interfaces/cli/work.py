@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.errors import Interrupted, NeedsPerson, PlanforgeError, TryLater
+from planforge.errors import Interrupted, PlanforgeError, TryLater
 from planforge.interfaces.cli.options import given_up_option
 from planforge.interfaces.cli.show import json_option, show, talk
+from planforge.interfaces.cli.typed import next_lines, text
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from planforge.actions import Hint
     from planforge.app.project import Project
     from planforge.app.report import Document
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def init(as_json: bool) -> None:
     """Set up this repository for Planforge
 
-    Makes `.planforge`, which git ignores, and `planforge.toml`, unless they are there.
+    Creates `.planforge`, which git ignores, and `planforge.toml`, unless they exist.
     """
     from planforge.app.setup import initialise
 
@@ -36,19 +36,19 @@ def init(as_json: bool) -> None:
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--now", is_flag=True, help="Do not wait for the end of an agent's limit.")
+@click.option("--now", is_flag=True, help="Do not wait until an agent's usage limit ends.")
 @json_option
 @click.pass_context
 def resume(ctx: click.Context, run: str | None, now: bool, as_json: bool) -> None:
     """Resume RUN, or every run that can be resumed
 
-    Those are interrupted runs, runs whose gate has been decided, and runs that were parked at a usage limit
-    which is over. Until it is over the exit code is 75.
+    These are interrupted runs, runs whose gate has been decided, and runs that waited for a usage limit to
+    end. Before that time the exit code is 75.
 
-    A run that comes to wait again does not stop the others: all are resumed, and at the end it is said what
-    each waits for. The exit code is then the worst of theirs.
+    If a run has to wait again, the others continue; the end lists what each run waits for. The exit code is
+    then the worst of all.
 
-    Recorded work is not repeated: no agent is asked again for an answer that it gave.
+    Recorded work is not repeated: no agent is asked twice for the same answer.
     """
     from planforge.app.runs import to_resume, waiting_for
 
@@ -56,8 +56,8 @@ def resume(ctx: click.Context, run: str | None, now: bool, as_json: bool) -> Non
     found = to_resume(project, run, now=now)
     if not found:
         waits = waiting_for(project, run)
-        lines = ["nothing to resume", *(f"next: {command}" for command in waits)]
-        show({"resumed": [], "next": waits}, "\n".join(lines), as_json=as_json)
+        text = "\n".join(["nothing to resume", *next_lines(waits)])
+        show({"resumed": [], "next": waits}, text, as_json=as_json)
         return
     if len(found) == 1:
         ctx.exit(drive(project, found[0], as_json=as_json))
@@ -65,7 +65,7 @@ def resume(ctx: click.Context, run: str | None, now: bool, as_json: bool) -> Non
 
 
 def _drive_all(project: Project, found: list[str], *, as_json: bool) -> int:
-    """Drive several runs, one after the other, whatever becomes of each; the exit code of the worst."""
+    """Drive several runs, one after the other, also if one fails; returns the worst exit code."""
     from planforge.app.runs import waiting_for
 
     codes: list[int] = []
@@ -79,14 +79,16 @@ def _drive_all(project: Project, found: list[str], *, as_json: bool) -> int:
             raise
         except PlanforgeError as error:
             code = error.exit_code
-            stopped.append({"run": name, "reason": error.message, "hint": error.hint, "exit_code": code})
+            stopped.append(
+                {"run": name, "reason": error.message, "hint": text(error.hint) or None, "exit_code": code}
+            )
             lines.append(f"⏸ {name} stopped: {error.message}")
         else:
             resumed.append(document)
             lines.append(summary(document, following(project, document)))
         codes.append(code)
-    waits = [command for name in found for command in waiting_for(project, name)]
-    lines += [f"next: {command}" for command in waits]
+    waits = [action for name in found for action in waiting_for(project, name)]
+    lines += next_lines(waits)
     told = {"schema_version": 1, "resumed": resumed, "stopped": stopped, "next": waits}
     show(told, "\n".join(lines), as_json=as_json)
     return max(codes, key=lambda code: (bool(code), code != TryLater.exit_code, code))
@@ -99,19 +101,19 @@ def _drive_all(project: Project, found: list[str], *, as_json: bool) -> int:
 def cancel(run: str, reason: str, as_json: bool) -> None:
     """Cancel RUN at once, also if it runs in another terminal
 
-    Its agents are stopped. What they left is kept under `refs/planforge/archive/`; what
-    has landed stays landed. The plan returns to review; one that is a draft still is cancelled. The command
-    that drove the run says so and exits with 130.
+    Stops its agents and keeps their work under `refs/planforge/archive/`. What has landed stays landed. The
+    plan returns to review; a draft is cancelled. The command that drove the run says so and exits with 130.
 
     \b
     Example:
       planforge cancel run-003 --reason "it goes the wrong way"
     """
-    from planforge.app import deciders, runs
+    from planforge.app import deciders
+    from planforge.app.runs import cancellation
 
     project = here()
     actor = deciders.person_or_script(project, None)
-    ended = runs.cancel(project, run, reason=reason, actor=actor)
+    ended = cancellation.cancel(project, run, reason=reason, actor=actor)
     show(ended, f"{ended.run}: {ended.reason}", as_json=as_json)
 
 
@@ -124,7 +126,8 @@ def drive(project: Project, run: str, *, as_json: bool) -> int:
 
 def driven(project: Project, run: str) -> tuple[Document, int]:
     """Drive a run in the foreground and show how it goes; how it ended, and the exit code for that."""
-    from planforge.app import forges, report, runs
+    from planforge.app import forges, report
+    from planforge.app.runs import driver
     from planforge.interfaces.cli.progress import shown
 
     talk(f"{run} in {project.root}")
@@ -132,57 +135,28 @@ def driven(project: Project, run: str) -> tuple[Document, int]:
     if pace.problem:
         talk(f"! {pace.problem}")
     with shown(pace.heartbeat, pace.progress) as screen:
-        ended = runs.drive(project, run, screen, screen)
+        ended = driver.drive(project, run, screen, screen)
     return report.of_run(project, run), ended.exit_code
 
 
-def following(project: Project, document: Document) -> tuple[str, ...]:
-    """What can be done about a plan whose run has stopped."""
-    from planforge.app import phases
+def following(project: Project, document: Document) -> tuple[Hint, ...]:
+    """What can be done after a run."""
+    from planforge.app import report
 
-    return phases.view(project, document.plan).next if document.flow == "plan_run" else ()
+    return report.following(project, document)
 
 
-def summary(document: Document, commands: tuple[str, ...] = ()) -> str:
-    """How a run ended, in a few lines, with the next command."""
+def summary(document: Document, then: tuple[Hint, ...] = ()) -> str:
+    """How a run ended and what there is of it, in a few lines, with what can be done next."""
     mark = "✓" if document.status == "done" else "✗"
     lines = [f"{mark} {document.run} {document.status}: {document.reason}"]
     if document.warning:
         lines.append(f"warning: {document.warning}")
-    if document.flow == "forge" and document.cancelled:
-        lines.append('next: planforge forge "what you want"')
-    elif document.flow == "forge" and not document.written:
-        lines.append("next: planforge doctor")
-    elif document.flow == "forge":
-        lines.append(f"plan: {document.path}")
-        verb = "approve" if document.status == "done" else "show"
-        lines.append(f"next: planforge plan {verb} {document.plan}")
-        if document.status == "failed":
-            lines.append(f"then: edit the plan and run `planforge forge {document.plan}`")
-    elif document.flow == "fix":
-        lines += _fixed(document)
-    elif document.flow == "pipeline":
-        lines += [f"branch: {document.branch} at {document.landed_commit[:12]}"] if document.branch else []
-        show_task = f"planforge task show {document.plan}"
-        lines.append(f"next: {f'git merge --no-ff {document.branch}' if document.branch else show_task}")
-    elif document.branch:
-        lines.append(f"branch: {document.branch} at {document.landed_commit[:12]}")
-        lines += [f"left: {', '.join(document.left)}"] if document.left else []
-        lines += [f"next: {command}" for command in commands or (f"planforge plan show {document.plan}",)]
-    return "\n".join(lines)
-
-
-def _fixed(document: Document) -> Iterator[str]:
-    """Where a small change is, and what can be done with it."""
     if document.landed_commit:
-        yield f"branch: {document.branch} at {document.landed_commit[:12]}"
-    if document.status == "done":
-        yield f"next: planforge land {document.plan}"
-    elif document.exit_code == NeedsPerson.exit_code:
-        from planforge.app.fixes import forge_command
-
-        found = f"{document.request}\n\nFound when {document.plan} was tried: {document.reason}"
-        yield f"next: {forge_command(found)}"
-        yield f"  or: planforge fix --accept {document.plan} --reason TEXT"
-    elif document.status == "failed":
-        yield f"next: planforge fix --again {document.plan}"
+        at = document.landed_commit[:12]
+        lines.append(f"branch: {document.branch} at {at}" if document.branch else f"commit: {at}")
+    elif document.written and not document.cancelled:
+        lines.append(f"plan: {document.path}")
+    if document.left:
+        lines.append(f"left: {', '.join(document.left)}")
+    return "\n".join([*lines, *next_lines(then)])

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from planforge.actions import Action, Advice
 from planforge.errors import InvalidGraph, InvalidInput, NotFound, RefusedByGate
 from planforge.kernel.events import (
     GateOpened,
@@ -215,7 +216,7 @@ def _refuse_while_it_runs(ledger: Ledger, plan: str) -> None:
     for (run,) in ledger.query(unfinished, plan):
         raise RefusedByGate(
             f"`{plan}` has an unfinished run, `{run}`",
-            f"run `planforge resume {run}` or `planforge cancel {run}`",
+            Advice("run {} or {}", Action("resume", run), Action("cancel", run)),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planforge.actions import see
 from planforge.errors import InvalidInput, RefusedByGate, StepBlocked
 from planforge.kernel.events import (
     ArtifactKind,
@@ -33,13 +34,11 @@ def start_step(ledger: Ledger, step: str, holder: str, base: str = "", fence: in
             who = f"`{found.holder}`" if found.holder else "a run"
             raise RefusedByGate(
                 f"`{found.node}` is in progress: {who} is at attempt {found.attempts}",
-                f"see `planforge why {found.node}`",
+                see("why", found.node),
             )
         if waiting := waits_for(ledger, found):
             reasons = "; ".join(f"{item.kind} `{item.name}` ({item.reason})" for item in waiting)
-            raise StepBlocked(
-                f"`{found.node}` waits for {' '.join(reasons.split())}", f"see `planforge why {found.node}`"
-            )
+            raise StepBlocked(f"`{found.node}` waits for {' '.join(reasons.split())}", see("why", found.node))
         event = StepStarted(
             plan=found.plan,
             step=found.step,

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planforge.actions import TEXT, Action
 from planforge.errors import InvalidInput
 from planforge.kernel.graph.queries import Blocker, StepView
 from planforge.kernel.graph.steps import superseded_by, views
+from planforge.kernel.hints import recorded
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.projections.revisions import MET
 from planforge.kernel.wording import counted
@@ -34,27 +36,31 @@ def blockers(ledger: Ledger, step: StepView) -> list[Blocker]:
 def _status(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
     if later := superseded_by(ledger, step.plan, step.revision):
         there = views(ledger, "WHERE node = ?", f"{later}/{step.step}")
-        help_ = f"planforge why {later}/{step.step}" if there else f"planforge graph {later}"
-        yield Blocker(kind="status", name="superseded", reason=f"the plan goes on as {later}", help=help_)
+        help_ = Action("why", f"{later}/{step.step}") if there else Action("graph", later)
+        yield Blocker(
+            kind="status", name="superseded", reason=f"the plan goes on as {later}", help=recorded(help_)
+        )
     elif step.status == "in-progress":
         who = step.holder or "a run"
         reason = f"{who} is at attempt {step.attempts}"
         yield Blocker(
-            kind="status", name="in-progress", reason=reason, help=f"planforge log --run {step.plan}"
+            kind="status", name="in-progress", reason=reason, help=recorded(Action("log", run=step.plan))
         )
     elif step.status == "done":
-        yield Blocker(kind="status", name="done", reason="it is done", help=f"planforge score {step.node}")
+        yield Blocker(
+            kind="status", name="done", reason="it is done", help=recorded(Action("score", step.node))
+        )
     elif step.status == "skipped":
         yield Blocker(
             kind="status",
             name="skipped",
             reason=f"it was left out: {step.reason}",
-            help=f"planforge plan phases {step.plan} --regenerate --keep-done",
+            help=recorded(Action("plan phases", step.plan, regenerate=True, keep_done=True)),
         )
     elif step.status == "failed":
         reason = f"it failed after {counted(step.attempts, 'attempt')}: {step.reason}"
-        help_ = f"planforge graph {step.node} --custody"
-        yield Blocker(kind="status", name="failed", reason=reason, help=help_)
+        help_ = Action("graph", step.node, custody=True)
+        yield Blocker(kind="status", name="failed", reason=reason, help=recorded(help_))
 
 
 def _dependencies(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
@@ -66,7 +72,7 @@ def _dependencies(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
     ORDER BY needed.ordinal, edges.target
     """
     for node, status in ledger.query(unmet, step.node):
-        yield Blocker(kind="dependency", name=node, reason=f"is {status}", help=f"planforge why {node}")
+        yield Blocker(kind="dependency", name=node, reason=f"is {status}", help=recorded(Action("why", node)))
 
 
 def _risks(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
@@ -75,15 +81,15 @@ def _risks(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
     WHERE edges.source = ? AND edges.kind = 'STEP_BLOCKED_BY' AND risks.open ORDER BY risks.risk
     """
     for risk, severity, description in ledger.query(still_open, step.node):
-        help_ = f'planforge why {step.node} --settle {risk} --reason "…"'
-        yield Blocker(kind="risk", name=risk, reason=f"{severity}: {description}", help=help_)
+        help_ = Action("why", step.node, settle=risk, reason=TEXT)
+        yield Blocker(kind="risk", name=risk, reason=f"{severity}: {description}", help=recorded(help_))
 
 
 def _gates(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
     closed = "SELECT gate FROM gates WHERE node = ? AND NOT open ORDER BY gate"
     for (gate,) in ledger.query(closed, step.node):
-        help_ = f"planforge why {step.node} --open {gate}"
-        yield Blocker(kind="gate", name=gate, reason="nobody has opened it", help=help_)
+        help_ = Action("why", step.node, open=gate)
+        yield Blocker(kind="gate", name=gate, reason="nobody has opened it", help=recorded(help_))
 
 
 def _leases(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
@@ -92,13 +98,13 @@ def _leases(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
     try:
         found = leases.blocking(ledger, step.holder or "", step.files) if step.files else []
     except InvalidInput as error:  # a plan file may name what nobody can lease
-        yield Blocker(kind="lease", name=", ".join(step.files), reason=error.message, help="")
+        yield Blocker(kind="lease", name=", ".join(step.files), reason=error.message)
         return
     for held in found:
         what = f"leased to {held.holder}" if held.fence else f"waited for by {held.holder}"
         fence = f" (fence {held.fence})" if held.fence else ""
         reason = f"{what} until {held.until}{fence}"
-        yield Blocker(kind="lease", name=held.path, reason=reason, help="planforge lease list")
+        yield Blocker(kind="lease", name=held.path, reason=reason, help=recorded(Action("lease list")))
 
 
 def _budgets(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
@@ -107,4 +113,4 @@ def _budgets(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
     scopes = dict.fromkeys((f"plan:{step.plan}", f"step:{step.plan}/{step.step}", f"step:{step.node}"))
     for scope in scopes:
         for reason in budgets.exhausted(ledger, (scope,)):
-            yield Blocker(kind="budget", name=scope, reason=reason, help="planforge budget")
+            yield Blocker(kind="budget", name=scope, reason=reason, help=recorded(Action("budget")))

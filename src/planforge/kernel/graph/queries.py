@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 
 from planforge.errors import InvalidInput
+from planforge.kernel.events import RecordedAction
 
 if TYPE_CHECKING:
     from planforge.kernel.ledger import Ledger
@@ -214,8 +215,8 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """The step, risk, gate, path or scope."""
     reason: str
-    help: str
-    """A command that leads on; empty if there is none."""
+    help: RecordedAction | None = None
+    """What to do about it, if anything."""
 
 
 class Blockers(Answer, frozen=True, kw_only=True):

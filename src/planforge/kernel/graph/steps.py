@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from planforge.actions import Action, Advice, see
 from planforge.errors import NotFound, Superseded
 from planforge.kernel.events import Event, StepCompleted, VerifyFailed, VerifyOk
 from planforge.kernel.evidence import Evidence
@@ -63,7 +64,7 @@ def revision(ledger: Ledger, name: str, *, exact: bool = False) -> Revision:
     plan, number = (found["plan"], found["number"]) if found else (name, None)
     known = revisions(ledger, plan)
     if not known:
-        raise NotFound(f"there is no plan `{plan}` in the graph", "see `planforge plan list`")
+        raise NotFound(f"there is no plan `{plan}` in the graph", see("plan list"))
     if number is None:
         return known[0 if exact else -1]
     if int(number) > len(known):
@@ -100,13 +101,13 @@ def find(ledger: Ledger, step: str) -> StepView:
     plan, name = names(step)
     if not plan or not revisions(ledger, plan):
         raise NotFound(
-            f"there is no step `{step}`", "write it like `plan-001/phase-1`; see `planforge graph`"
+            f"there is no step `{step}`", Advice("write it like `plan-001/phase-1`; see {}", Action("graph"))
         )
     known = [name for (name,) in ledger.query(IN_ORDER, plan, plan, SHOWN + 1)]
     listed = ", ".join(f"`{step}`" for step in known[:SHOWN]) + (", …" if len(known) > SHOWN else "")
     raise NotFound(
         f"`{plan}` has no step `{name}`",
-        f"it has {listed}; see `planforge graph {plan}`" if known else f"see `planforge graph {plan}`",
+        Advice("it has {}; see {}", listed, Action("graph", plan)) if known else see("graph", plan),
     )
 
 

@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from planforge.actions import see
 from planforge.errors import InvalidInput, Locked, NotFound, PlanforgeError, StaleFence
 from planforge.kernel.events import LeaseExpired, LeaseGranted, LeasePassed, LeaseReleased, LeaseWaitEnded
 from planforge.kernel.leases import rules as leasing
@@ -196,7 +197,7 @@ def force(ledger: Ledger, fence: int, actor: str, reason: str) -> Lease:
     try:
         return _under(ledger, fence, None, decide)
     except StaleFence as error:
-        raise NotFound(error.message, "see what is held: `planforge lease list`") from error
+        raise NotFound(error.message, see("lease list")) from error
 
 
 def transfer(ledger: Ledger, fence: int, successor: str, ttl: timedelta) -> Lease:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from planforge.actions import TEXT, Action, Advice
 from planforge.errors import InvalidInput, LeaseHeld, PlanforgeError, StaleFence, Unleased, WouldDeadlock
 from planforge.kernel.events import (
     Event,
@@ -211,9 +212,11 @@ def _named(asked: str, held: str) -> str:
 
 def refusal(held: Held, late: timedelta) -> LeaseHeld:
     """The no for whoever wants a path that somebody else has or is next to have."""
-    way_out = f"wait for it, or take it away: `planforge lease release {held.fence} --reason TEXT`"
-    hint = way_out if held.fence else "wait in line for it: who waits is shown by `planforge lease list`"
-    error = LeaseHeld(held.path, held.holder, held.until, f"{hint}{clock_hint(late)}")
+    release = Action("lease release", str(held.fence), reason=TEXT)
+    hint = Advice("wait for it, or take it away: {}{}", release, clock_hint(late))
+    if not held.fence:
+        hint = Advice("wait in line for it; see who waits: {}{}", Action("lease list"), clock_hint(late))
+    error = LeaseHeld(held.path, held.holder, held.until, hint)
     if not held.fence:
         error.message = f"`{held.path}` is next for `{held.holder}`, who waits for it until {held.until}"
         error.args = (error.message,)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 import apsw
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.errors import LedgerUnreadable, LedgerUnwritable, Locked
 from planforge.kernel.ledger import storage
 from planforge.kernel.ledger.storage import FORMAT, Opened, in_a_line
@@ -235,7 +236,7 @@ class Ledger:
         except apsw.ConnectionClosedError as error:
             raise LedgerUnreadable("the ledger is closed") from error
         except (apsw.Error, UnicodeDecodeError) as error:
-            hint = "run `planforge verify`, and restore `.planforge` from a backup"
+            hint = Advice("run {}, and restore `.planforge` from a backup", Action("verify"))
             raise LedgerUnreadable(f"the ledger is corrupt: {in_a_line(error)}", hint) from error
 
     def select(self, kind: type[Row], rest: str, *values: str | int) -> list[Row]:

@@ -9,35 +9,30 @@ from __future__ import annotations
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.errors import LedgerUnreadable
 from planforge.kernel.events import EVENTS, Event
+from planforge.kernel.ledger.upcasts import revision, upcast
 
 COLUMNS = "seq, stream, version, kind, revision, key, at, body, hash"
 
 encode = msgspec.json.Encoder(order="deterministic").encode
 
-REVISED = frozenset({"StepCompleted"})
-"""Kinds that have had another shape; a test compares this with the upcasts, which readers need not load."""
 
-
-def read_event(seq: int, kind: str, revision: int, body: bytes) -> Event:
+def read_event(seq: int, kind: str, stored: int, body: bytes) -> Event:
     """An event from its stored form, whatever revision that has."""
     if kind not in EVENTS:
         raise LedgerUnreadable(f"event {seq} is of kind `{kind}`, which this Planforge does not know")
     try:
-        if revision == 1 and kind not in REVISED:
-            return msgspec.json.decode(body, type=EVENTS[kind])
-        return _revised(seq, kind, revision, body)
+        return _decoded(seq, kind, stored, body)
     except (msgspec.MsgspecError, ValueError, ArithmeticError, LookupError, TypeError) as error:
         raise LedgerUnreadable(
             f"event {seq} (`{kind}`) cannot be read: {error}",
-            "run `planforge verify` to see what was changed",
+            Advice("run {} to see what was changed", Action("verify")),
         ) from error
 
 
-def _revised(seq: int, kind: str, stored: int, body: bytes) -> Event:
-    from planforge.kernel.ledger.upcasts import revision, upcast
-
+def _decoded(seq: int, kind: str, stored: int, body: bytes) -> Event:
     if stored == revision(kind):
         return msgspec.json.decode(body, type=EVENTS[kind])
     if stored > revision(kind):

@@ -5,6 +5,7 @@ Every fact is stored with the revision of its shape. Reading one of an earlier
 revision takes it through the functions here, one revision at a time; the stored
 bytes, and so the hash chain, stay as they were written. A fact of a later
 revision was written by a later Planforge and is refused, never guessed at.
+`docs/events.md` has an example.
 """
 
 from __future__ import annotations
@@ -16,24 +17,7 @@ import msgspec
 
 Fields = dict[str, Any]
 
-
-def _a_score_of_all_measures(fields: Fields) -> Fields:
-    """Revision 1 of a completed step had four measures; the others were not taken."""
-    score = fields.get("score")
-    if score is None:
-        return fields
-    measures: Fields = {"diff_size": score["changed_lines"], "rollback_count": fields["attempts"] - 1}
-    outcome, total = score["outcome"], score["tests_total"]
-    if outcome != "cannot_tell":
-        measures |= {"tests_passed": score["tests_passed"], "tests_total": total}
-        measures["compile_ok"] = True if total else (False if outcome == "fail" else None)
-        measures["regression_hits"] = 0 if outcome == "pass" else 1  # at least: it was worth nothing
-    return fields | {"score": {"measures": measures, "value": score["value"], "formula": 1}}
-
-
-UPCASTS: dict[str, tuple[Callable[[Fields], Fields], ...]] = {
-    "StepCompleted": (_a_score_of_all_measures,),
-}
+UPCASTS: dict[str, tuple[Callable[[Fields], Fields], ...]] = {}
 """For each kind, the functions from revision 1 to 2, from 2 to 3, and so on."""
 
 

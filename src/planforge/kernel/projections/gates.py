@@ -54,9 +54,9 @@ def _(db: apsw.Connection, event: events.GateDecided, recorded: Recorded) -> Non
     columns = "status = ?, actor = ?, reason = ?, decided_at = ?"
     said = ("approved" if event.approved else "rejected", event.actor, event.reason, recorded.at)
     # A yes that is said again of a later gate, by whoever copies it, is not said of that one.
-    where = "plan = ? AND gate = ? AND content = ? AND status = 'waiting' AND number = coalesce(?, number)"
+    where = "plan = ? AND gate = ? AND content = ? AND status = 'waiting' AND number = ?"
     statement = f"UPDATE raised_gates SET {columns} WHERE {where}"  # noqa: S608  (constants)
-    db.execute(statement, (*said, event.plan, event.gate, event.content, event.number or None))
+    db.execute(statement, (*said, event.plan, event.gate, event.content, event.number))
 
 
 @folds.of(events.ApprovalUsed)

@@ -62,30 +62,11 @@ def _(db: apsw.Connection, event: events.PhasesGenerated, recorded: Recorded) ->
 
 @folds.of(events.PlanStarted)
 def _(db: apsw.Connection, event: events.PlanStarted, recorded: Recorded) -> None:
-    plan, content, kept = event.plan, event.content, event.kept
-    former = revisions.newest(db, plan)
-    if event.generated:
-        _begin_again(db, event, former.number if former else 0)
-        return
+    former = revisions.newest(db, event.plan)
     if former is None or not former.planned:
-        revisions.fill(db, plan, event.steps, recorded.seq, kept=kept, content=content)
-    elif former.planned == revisions.planned_hash(event.steps) and former.content in ("", content):
-        revisions.begin_again(db, plan, former, kept, content)
+        revisions.fill(db, event.plan, event.steps, recorded.seq, kept=event.kept, content=event.content)
     else:
-        # A plan file says nothing of risks that were raised in the ledger, so those that are open go on.
-        risks = revisions.open_risks(db, former, event.steps)
-        reason = f"the plan file changed before {event.run}"
-        revisions.supersede(
-            db,
-            plan,
-            former,
-            event.steps,
-            recorded.seq,
-            risks=risks,
-            kept=kept,
-            content=content,
-            reason=reason,
-        )
+        _begin_again(db, event, former.number)
 
 
 @folds.of(events.PlanRescoped)

@@ -169,44 +169,6 @@ def _kept(kept: Collection[str] | Mapping[str, Kept]) -> Mapping[str, Kept]:
     return {name: Kept("done", name) for name in kept}
 
 
-def begin_again(
-    db: apsw.Connection, plan: str, revision: Revision, kept: Collection[str], content: str
-) -> None:
-    """The same steps once more: what is not kept is to be done again, and everything waits accordingly."""
-    names = _encode(sorted(kept)).decode()
-    among = "plan = ? AND revision = ? AND step"
-    listed = "(SELECT value FROM json_each(?))"
-    db.execute(
-        f"UPDATE steps SET status = 'done', reason = '', holder = NULL WHERE {among} IN {listed}",  # noqa: S608
-        (plan, revision.number, names),
-    )
-    db.execute(
-        "UPDATE steps SET status = 'pending', attempts = 0, landed = '', score = NULL, reason = '',"  # noqa: S608
-        f" holder = NULL, verified = NULL, completed = NULL WHERE {among} NOT IN {listed}",
-        (plan, revision.number, names),
-    )
-    db.execute(
-        f"UPDATE steps SET waiting = {WAITING} WHERE plan = ? AND revision = ?",  # noqa: S608
-        (plan, revision.number),
-    )
-    unfinished = "(SELECT count(*) FROM steps WHERE plan = ?1 AND revision = ?2 AND status <> 'done')"
-    db.execute(
-        f"UPDATE revisions SET content = ?3, unfinished = {unfinished} WHERE plan = ?1 AND revision = ?2",  # noqa: S608
-        (plan, revision.number, content),
-    )
-
-
-WAITING = """(
-  (SELECT count(*) FROM edges LEFT JOIN steps AS needed ON needed.node = edges.target
-   WHERE edges.source = steps.node AND edges.kind = 'STEP_DEPENDS_ON'
-   AND coalesce(needed.status, '') NOT IN ('done', 'skipped'))
-  + (SELECT count(*) FROM edges JOIN risks ON risks.node = edges.target
-     WHERE edges.source = steps.node AND edges.kind = 'STEP_BLOCKED_BY' AND risks.open)
-  + (SELECT count(*) FROM gates WHERE gates.node = steps.node AND NOT gates.open)
-)"""
-"""What `waiting` means, counted anew: unmet dependencies, open risks, closed gates."""
-
-
 def open_risks(db: apsw.Connection, revision: Revision, steps: Iterable[PlannedStep]) -> list[PlannedRisk]:
     """The open risks of a revision, as far as they concern `steps`: a new plan file does not settle them."""
     known = {step.step for step in steps}

@@ -26,7 +26,6 @@ from planforge.kernel.replay.differences import (
     Difference,
     differing,
     same_but_redacted,
-    same_fact,
     value_of,
 )
 from planforge.kernel.replay.tape import Asked, Entry, RecordingEnds, Tape, drive, path_of
@@ -229,7 +228,7 @@ def require_same(tape: Tape, asked: Asked, entry: Entry) -> None:
     """Raise `Differs` unless `asked` is what is on record."""
     match asked.what:
         case Note(event=event):
-            same = entry.fact is not None and same_fact(entry.fact, event)
+            same = entry.fact == event
             what = "fact"
         case _:
             intent = entry.intent

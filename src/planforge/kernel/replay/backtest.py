@@ -44,7 +44,6 @@ ONCE = (effects.RunAgent, effects.AskHuman, effects.TakeApproval, effects.ClaimL
 
 UNCHANGED = {
     effects.ReadPlan: "nobody edits the plan file at a time when the recording does not look at it",
-    effects.ReadProgress: "no other run lands anything meanwhile",
     effects.ReadPhases: "no other run lands anything meanwhile",
 }
 """Effects that look at the world, and what is assumed where they look more often than was recorded."""

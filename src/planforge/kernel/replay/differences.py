@@ -1,22 +1,18 @@
 """
 Whether two sides are the same, and if not, where they differ.
 
-A score made by an earlier formula is compared by the measures which that formula
-had, and its value by that formula; today's formula says nothing about it. Where
-secrets were taken out of what is stored, only the rest is compared.
+Where secrets were taken out of what is stored, only the rest is compared.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import msgspec
 
-from planforge.kernel.events import Event, StepCompleted
+from planforge.kernel.events import Event
 from planforge.kernel.payloads import encode
-from planforge.kernel.scores import Measures, StepScore
 
 REDACTED = re.compile(rb"\[redacted:[^\]\"]*\]")
 """What is left in the place of a secret. A fingerprint is made before secrets are taken out."""
@@ -87,41 +83,3 @@ def same_but_redacted(stored: bytes, asked: bytes) -> bool:
             return False
         at = found + len(part)
     return at <= end
-
-
-def same_fact(recorded: Event, noted: Event) -> bool:
-    """Whether a fact is the recorded one, allowing for scores of earlier formulas."""
-    if recorded == noted:
-        return True
-    if not (isinstance(recorded, StepCompleted) and isinstance(noted, StepCompleted)):
-        return False
-    old, new = recorded.score, noted.score
-    if old is None or new is None or old.formula not in EARLIER or old.formula >= new.formula:
-        return False
-    return msgspec.structs.replace(recorded, score=new) == noted and _same_by_earlier_formula(old, new)
-
-
-class _Formula(NamedTuple):
-    """What an earlier formula was made from, and what it gave."""
-
-    measures: tuple[str, ...]
-    value: Callable[[Measures], int | None]
-
-
-def _first_formula(measures: Measures) -> int | None:
-    if measures.regression_hits:
-        return 0
-    if not measures.tests_total or measures.tests_passed is None:
-        return None
-    size = 200 * 200 // (200 + max(measures.diff_size or 0, 0))
-    return 800 * measures.tests_passed // measures.tests_total + size
-
-
-EARLIER = {1: _Formula(("tests_passed", "tests_total", "diff_size"), _first_formula)}
-"""Formulas that recorded scores were made by and that are not used any more."""
-
-
-def _same_by_earlier_formula(old: StepScore, new: StepScore) -> bool:
-    formula = EARLIER[old.formula]
-    taken = all(getattr(old.measures, name) == getattr(new.measures, name) for name in formula.measures)
-    return taken and old.value == formula.value(new.measures)

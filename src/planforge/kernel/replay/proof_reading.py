@@ -80,7 +80,7 @@ def _read(file: zipfile.ZipFile) -> tuple[dict[str, bytes], list[Fault]]:
     parts: dict[str, bytes] = {}
     faults = []
     if file.comment or any(entry.extra or entry.comment or entry.date_time != DATE for entry in entries):
-        faults.append(fault("the archive has more in it than `planforge prove` writes"))
+        faults.append(fault("the archive has more in it than a proof has"))
     left = TOTAL_LIMIT
     for entry in entries:
         if not NAME.fullmatch(entry.filename) or entry.filename in parts:

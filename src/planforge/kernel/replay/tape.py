@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from planforge.actions import see
 from planforge.errors import LedgerUnreadable, NotFound, PerformerFailed
 from planforge.kernel.driver import outcome_type
 from planforge.kernel.effects import Effect, Flow, Note, Together, close
@@ -30,6 +31,7 @@ from planforge.kernel.events import (
     TaskEnded,
     TaskMoved,
 )
+from planforge.kernel.hints import failure
 from planforge.kernel.objects import address
 from planforge.kernel.payloads import encode
 from planforge.kernel.wording import CANCELLED
@@ -125,7 +127,7 @@ class Tape:
             elif not self._take(recorded):
                 self.odd.append(recorded)
         if started is None:
-            raise NotFound(f"there is no `{run}` here", "see `planforge status`")
+            raise NotFound(f"there is no `{run}` here", see("status"))
         self.started = started
 
     def _take(self, recorded: Recorded) -> bool:
@@ -173,7 +175,7 @@ class Tape:
     def outcome(self, effect: Effect[object], outcome: Outcome) -> object:
         """What a recorded outcome is to the flow; a recorded failure is raised."""
         if isinstance(outcome, EffectFailed):
-            raise PerformerFailed(outcome.error, outcome.message, outcome.hint)
+            raise failure(outcome)
         body = self.body(outcome.outcome)
         try:
             return msgspec.json.decode(body, type=outcome_type(effect))

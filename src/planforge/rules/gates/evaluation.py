@@ -14,6 +14,7 @@ from typing import Protocol
 
 import msgspec
 
+from planforge.actions import Hint
 from planforge.rules.gates.grammar import (
     PLACEHOLDER,
     After,
@@ -41,6 +42,10 @@ class Reason(StrEnum):
     REQUIRE_FAILED = "require-failed"
 
 
+VOID = "void"
+"""The verdict of a stage that judged something else than is there now."""
+
+
 class Facts(Protocol):
     """What is true, as far as it is known."""
 
@@ -51,7 +56,10 @@ class Facts(Protocol):
         """What the record says; None if it says nothing. `KeyError` if a record has no such field."""
 
     def verdict(self, stage: str) -> str | None:
-        """What a stage came to last; None if it came to nothing. `KeyError` if there is no such stage."""
+        """
+        What a stage came to last; None if it came to nothing, `void` if what it judged has changed since.
+        `KeyError` if there is no such stage.
+        """
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -61,7 +69,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rena
     ok: bool = False
     reason_code: Reason | None = None
     detail: str = ""
-    remediation: str = ""
+    remediation: Hint = ""
 
 
 def evaluate(gate: Gate, facts: Facts, places: Mapping[str, str]) -> Result:
@@ -81,7 +89,7 @@ def evaluate(gate: Gate, facts: Facts, places: Mapping[str, str]) -> Result:
             failed = (
                 Reason.TOOL_ERROR,
                 f"the facts cannot be read: {error.strerror or error}",
-                "look into that first",
+                "fix that first",
             )
         if failed:
             reason, detail, remediation = failed
@@ -108,7 +116,7 @@ def _artifact(gate: Gate, directive: Artifact, facts: Facts, places: Mapping[str
         return (
             reason,
             f"`{path}` has {size} bytes, fewer than {directive.least}",
-            "what is there is not enough to go on with",
+            "write the rest of it",
         )
     return None
 
@@ -119,7 +127,7 @@ def _require(gate: Gate, directive: Require, facts: Facts) -> Failed:
     if predicate.holds(value):
         return None
     reason = Reason.REQUIRE_FAILED if gate.kind is Kind.OUTPUTS else Reason.ILLEGAL_STATUS
-    return reason, f"`{predicate}` does not hold: it is `{value}`", f"bring `{predicate.field}` there first"
+    return reason, f"`{predicate}` does not hold: it is `{value}`", f"change `{predicate.field}` first"
 
 
 def _forbid(directive: Forbid, facts: Facts) -> Failed:
@@ -138,6 +146,12 @@ def _after(directive: After, facts: Facts) -> Failed:
     verdict = _known(facts.verdict, directive.stage, "stage")
     if verdict == directive.verdict:
         return None
+    if verdict == VOID:
+        return (
+            Reason.PREDECESSOR_VERDICT_MISSING,
+            f"what `{directive.stage}` judged has changed since",
+            f"run `{directive.stage}` again",
+        )
     came = f"came to `{verdict}`" if verdict else "came to no verdict"
     return (
         Reason.PREDECESSOR_VERDICT_MISSING,

@@ -35,7 +35,6 @@ IMPLEMENT = Stage(
     name="implement",
     role="developer",
     gate=f"{PLANNED}\nafter review-plan = approved\nforbid task.status in [committed, blocked, escalated]",
-    outputs="artifact {task}/PROGRESS.md min=200",
     revised_by="fixer",
     writes=("code",),
     document="PROGRESS.md",

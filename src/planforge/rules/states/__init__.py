@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from planforge.actions import Action, Advice
 from planforge.errors import InvalidInput
 
 
@@ -28,8 +29,8 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     person: bool = False
     """Whether a person can make it happen."""
-    command: str = ""
-    """The command by which they do, where there is one."""
+    action: Action | None = None
+    """How they do, if there is a way; its blank stands for what has the status."""
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +61,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
         return state
 
     def after(self, state: str, event: str, of: str = "") -> str:
-        """The status that an event leads to; `of` is what it happens to, for the commands that are named."""
+        """The status that an event leads to; `of` is what it happens to, for the actions that are named."""
         for row in self.leaving(self.check(state)):
             if row.event == event:
                 return row.target
@@ -73,23 +74,41 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
             return target
         raise self._refusal(f"a {self.name} that is `{state}` cannot become `{target}`", state, of)
 
-    def _refusal(self, problem: str, state: str, of: str) -> IllegalTransition:
-        ways = [
-            f"`{command}` → {'/'.join(targets)}" for command, targets in self._commands(state, of).items()
-        ]
-        ways = ways or [f"`{row.event}` → {row.target}" for row in self.leaving(state)]
-        if state not in self.final:
-            return IllegalTransition(problem, f"possible are {', '.join(ways)}")
-        back = f", unless a person takes it back: {', '.join(ways)}" if ways else ""
-        return IllegalTransition(problem, f"`{state}` is final{back}")
+    def way(self, state: str, target: str) -> tuple[Transition, ...]:
+        """
+        The shortest way from one status to another. A row that a person takes can be at its end at most, and
+        a status that only a person leaves is not on it.
+        """
+        ways: dict[str, tuple[Transition, ...]] = {self.check(state): ()}
+        for source in (reached := [state]):
+            rows = list(self.leaving(source))
+            if source != state and all(row.person for row in rows):
+                continue
+            for row in rows:
+                if row.target not in ways and (row.target == target or not row.person):
+                    ways[row.target] = (*ways[source], row)
+                    reached.append(row.target)
+        if self.check(target) in ways:
+            return ways[target]
+        raise self._refusal(f"a {self.name} that is `{state}` cannot become `{target}`", state, "")
 
-    def _commands(self, state: str, of: str) -> dict[str, list[str]]:
-        """What a person types to leave a status, and where that leads; nobody is told to end a run."""
-        found: dict[str, list[str]] = {}
+    def _refusal(self, problem: str, state: str, of: str) -> IllegalTransition:
+        found = self._actions(state, of)
+        events = {f"`{row.event}`": [row.target] for row in self.leaving(state)}
+        ways = ", ".join(f"{{}} → {'/'.join(targets)}" for targets in (found or events).values())
+        if state not in self.final:
+            return IllegalTransition(problem, Advice(f"possible are {ways}", *(found or events)))
+        back = f", unless a person takes it back: {ways}" if ways else ""
+        return IllegalTransition(problem, Advice(f"`{state}` is final{back}", *(found or events)))
+
+    def _actions(self, state: str, of: str) -> dict[Action, list[str]]:
+        """What a person does with it to leave a status, and where that leads; not how to end a run."""
+        found: dict[Action, list[str]] = {}
         for row in self.leaving(state):
-            if row.command and not row.command.endswith(" RUN"):
-                command = row.command.replace(self.name.upper(), of or self.name.upper())
-                found.setdefault(command, []).append(row.target)
+            if row.action and row.action.items == (self.name.upper(),):
+                items = (of,) if of else row.action.items
+                action = Action(row.action.verb, *items, **row.action.options)
+                found.setdefault(action, []).append(row.target)
         return found
 
 

@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planforge.actions import TEXT, Action, Blank
 from planforge.errors import InvalidInput
 from planforge.rules.states import Machine, Transition
 
-Row = tuple[str, str, str] | tuple[str, str, str, str]
+Row = tuple[str, str, str] | tuple[str, str, str, Action]
 
 
 def _rows(*rows: Row) -> Iterator[Transition]:
-    """Rows as `from`, `event`, `to`; an event with a `*` is one that a person makes happen, by a command."""
-    for sources, event, target, *command in rows:
+    """Rows as `from`, `event`, `to`; an event with a `*` is one that a person makes happen, by an action."""
+    for sources, event, target, *action in rows:
         for source in sources.split():
             yield Transition(
                 source=source,
                 event=event.removesuffix("*"),
                 target=target,
                 person=event.endswith("*"),
-                command="".join(command),
+                action=action[0] if action else None,
             )
 
 
@@ -38,11 +39,12 @@ def _machine(name: str, about: str, initial: str, final: str, *rows: Row) -> Mac
     )
 
 
-APPROVE, RUN = "planforge plan approve PLAN", "planforge plan run PLAN"
-CANCEL, CLOSE = "planforge plan cancel PLAN --reason TEXT", "planforge plan close PLAN"
-OVERRIDE = "planforge plan close PLAN --override --reason TEXT"
-REOPEN = "planforge plan reopen PLAN --reason TEXT"
-END_RUN = "planforge cancel RUN"
+_PLAN, _TASK = Blank("PLAN"), Blank("TASK")
+APPROVE, RUN = Action("plan approve", _PLAN), Action("plan run", _PLAN)
+CANCEL, CLOSE = Action("plan cancel", _PLAN, reason=TEXT), Action("plan close", _PLAN)
+OVERRIDE = Action("plan close", _PLAN, override=True, reason=TEXT)
+REOPEN = Action("plan reopen", _PLAN, reason=TEXT)
+END_RUN = Action("cancel", Blank("RUN"))
 
 PLAN = _machine(
     "plan",
@@ -89,6 +91,11 @@ PHASE = _machine(
     ("done", "reopen*", "pending"),
 )
 
+GATE = Action("gate approve", Blank("GATE"))
+LAND, RESUME = Action("land", _TASK), Action("task resume", _TASK)
+ABANDON = Action("task abandon", _TASK, reason=TEXT)
+PASS = Action("task override", _TASK, stage=Blank("STAGE"), reason=TEXT)
+
 _STUCK = "draft planned plan-approved implementing implemented review-approved approved"
 _REVISED = "plan-revision-required code-revision-required"
 
@@ -96,7 +103,7 @@ TASK = _machine(
     "task",
     "a task on its way through a pipeline",
     "draft",
-    "committed abandoned",
+    "landed delivered abandoned",
     ("draft plan-revision-required", "plan", "planned"),
     ("planned", "plan approved", "plan-approved"),
     (
@@ -109,18 +116,27 @@ TASK = _machine(
     # what must not be missing is what the pipeline requires, and that is proved of it and held at landing.
     ("draft planned", "implement without approved plan", "implementing"),
     ("implemented review-approved", "commit without approver", "committed"),
-    ("implemented", "approve*", "approved"),
+    ("implemented", "approve*", "approved", GATE),
     ("implementing", "implemented", "implemented"),
     ("implementing implemented review-approved approved", "code needs revision", "code-revision-required"),
     ("implemented", "review approved", "review-approved"),
-    ("review-approved", "approve*", "approved"),
+    ("review-approved", "approve*", "approved", GATE),
     ("approved", "commit", "committed"),
+    ("committed", "land*", "landed", LAND),
+    # The code is done again on top of what it does not go together with.
+    ("committed", "refused at landing", "code-revision-required"),
+    # Commits of the person's own took the place of what had landed beside their branch.
+    ("landed", "land again*", "committed", LAND),
+    # A pipeline that lands nothing, or has nothing to land, ends with its documents.
+    (_STUCK, "deliver", "delivered"),
     (f"{_STUCK} {_REVISED}", "block", "blocked"),
     (f"{_STUCK} {_REVISED}", "escalate", "escalated"),
-    (f"{_STUCK} {_REVISED} blocked escalated", "abandon*", "abandoned"),
-    ("blocked escalated", "resume at the plan*", "plan-revision-required"),
-    ("blocked escalated", "resume at the code*", "code-revision-required"),
-    ("blocked escalated", "override*", "review-approved"),
+    (f"{_STUCK} {_REVISED} committed blocked escalated", "abandon*", "abandoned", ABANDON),
+    ("blocked escalated", "resume at the plan*", "plan-revision-required", RESUME),
+    ("blocked escalated", "resume at the code*", "code-revision-required", RESUME),
+    ("blocked escalated", "override the plan's review*", "plan-approved", PASS),
+    ("blocked escalated", "override the code's review*", "review-approved", PASS),
+    ("blocked escalated", "override the approver*", "approved", PASS),
 )
 
 SPRINT = _machine(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from planforge.workspace.check import ORDER, Check
+from planforge.workspace.checks import ORDER, Check
 from planforge.workspace.detection import compiled, javascript, makefiles, others, python
 from planforge.workspace.detection.places import Found, Passed, Place
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from planforge.workspace.check import Check, Report
+from planforge.workspace.checks import Check, Report
 from planforge.workspace.detection.places import Finds, Found, Passed, Place, table
 
 BUILD_DIRECTORY = ".planforge-build"

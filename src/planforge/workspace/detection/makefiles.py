@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from planforge.workspace.check import Check
+from planforge.workspace.checks import Check
 from planforge.workspace.detection import python
 from planforge.workspace.detection.places import Finds, Found, Passed, Place
 

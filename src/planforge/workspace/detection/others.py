@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from planforge.workspace.check import Check, Report
+from planforge.workspace.checks import Check, Report
 from planforge.workspace.detection.places import Finds, Found, Place, table
 
 JUNIT = "${reports}/junit.xml"

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from planforge.workspace.check import Check
+from planforge.workspace.checks import Check
 
 FILE_LIMIT = 2 * 1024 * 1024
 """How many bytes of a file are worth reading; no one writes a longer one by hand."""

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from planforge.workspace.check import Check, Report
+from planforge.workspace.checks import Check, Report
 from planforge.workspace.detection.places import Finds, Found, Passed, Place, table, words
 
 FILES = (

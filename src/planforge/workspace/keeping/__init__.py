@@ -16,11 +16,11 @@ import msgspec
 from planforge.errors import GitFailed
 from planforge.kernel.wording import counted
 from planforge.workspace.archive import Archive, slug
+from planforge.workspace.archive.quarantine import Quarantine
 from planforge.workspace.git import Git
 from planforge.workspace.keeping import contents, directories, leftovers, nested
 from planforge.workspace.keeping.contents import Contents, Finder
 from planforge.workspace.keeping.leftovers import Found, Opened, Tip
-from planforge.workspace.keeping.quarantine import Quarantine
 
 TRIES = 5
 UNFIT = "git cannot take it in"

@@ -7,14 +7,7 @@ from typing import Any
 
 import msgspec
 
-from planforge.workspace.reports.tally import (
-    CAUSE_LIMIT,
-    LEFT_OUT,
-    Tally,
-    counted,
-    in_order,
-    whole,
-)
+from planforge.workspace.reports.tally import CAUSE_LIMIT, LEFT_OUT, Tally, counted, in_order, whole
 
 ENDS = {"pass": "passed", "fail": "failed", "skip": "skipped", "bench": "passed"}
 

@@ -10,14 +10,7 @@ from typing import Literal
 import msgspec
 
 from planforge.workspace.sandbox import levels
-from planforge.workspace.sandbox.policy import (
-    MANY_PROCESSES,
-    Level,
-    Policy,
-    reading,
-    verifying,
-    writing,
-)
+from planforge.workspace.sandbox.policy import MANY_PROCESSES, Level, Policy, reading, verifying, writing
 
 MEBIBYTE = 1024**2
 

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from planforge.kernel.redaction import Redactor
-from planforge.workspace.secrets import judging
+from planforge.workspace.secrets import plausibility
 
 if TYPE_CHECKING:
     from detect_secrets.plugins.base import RegexBasedDetector
@@ -93,7 +93,7 @@ def _private_keys(lines: Sequence[str], wanted: frozenset[int]) -> Iterator[Cand
             rest = [line[begin.end() :], *lines[number : number + KEY_LINES]] if begin else []
             for offset, text in enumerate(rest):
                 body = KEY_BODY.search(text)
-                if body and not judging.is_for_show(body[0]):
+                if body and not plausibility.is_for_show(body[0]):
                     if wanted & {number, number + offset}:
                         yield Candidate(number, "Private Key", body[0])
                     break
@@ -111,11 +111,11 @@ def _found(line: str, redactor: Redactor, *, named: bool) -> Iterator[tuple[str,
         if kind in PASSWORDS:
             if _opens(line, text):
                 yield kind, text
-        elif not judging.is_for_show(text) and not (kind == ASSIGNED and judging.is_name(text)):
+        elif not plausibility.is_for_show(text) and not (kind == ASSIGNED and plausibility.is_name(text)):
             yield kind, text
     if named:
         for kind, text in _loose(line, library):
-            if judging.is_drawn(text) and not judging.is_for_show(text):
+            if plausibility.is_drawn(text) and not plausibility.is_for_show(text):
                 yield kind, text
 
 
@@ -132,7 +132,9 @@ def _loose(line: str, library: Library) -> Iterator[tuple[str, str]]:
 
 def _opens(line: str, text: str) -> bool:
     return any(
-        found[1].endswith(text) and judging.is_password(text, found[2]) and not judging.is_for_show(text)
+        found[1].endswith(text)
+        and plausibility.is_password(text, found[2])
+        and not plausibility.is_for_show(text)
         for found in ADDRESS.finditer(line)
     )
 

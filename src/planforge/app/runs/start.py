@@ -1,0 +1,82 @@
+"""How a run begins: recorded with what it is asked, and driven by nobody yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from planforge.actions import Action, Advice
+from planforge.app.runs import table
+from planforge.errors import Conflict, Locked, RefusedByGate
+from planforge.kernel.ledger import Write
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from planforge.app.project import Project
+    from planforge.kernel.events import Payload, PlanApproved, PlanCreated, TaskOpened
+
+
+def begin(
+    project: Project,
+    flow: str,
+    subject: str,
+    request: Callable[[str], msgspec.Struct],
+    *also: PlanCreated | PlanApproved | TaskOpened,
+    alone: bool = False,
+) -> str:
+    """
+    Record that a flow was asked for, with what it is about if that is new, and give the run its name.
+
+    `alone` refuses it while another run is at the same.
+    """
+    # The list of runs is quick to load, and this is loaded with it.
+    from planforge.kernel.events import RunStarted
+    from planforge.kernel.payloads import encode, pack
+    from planforge.kernel.redaction import Redactor
+    from planforge.workflows.flows import FLOWS
+
+    redact = Redactor.of_environment()
+    while True:
+        (count,) = next(project.ledger.query("SELECT count(*) FROM runs"))
+        run = f"run-{count + 1:03d}"
+        body: Payload = pack(project.ledger, redact.json(encode(request(run))))
+        started = RunStarted(
+            run=run, flow=flow, flow_version=FLOWS[flow].version, subject=subject, request=body
+        )
+        try:
+            created = [Write(subject, 0, [redact.struct(event) for event in also])] if also else []
+            _append(project, [Write(run, 0, [started]), *created], alone_at=subject if alone else "")
+        except Conflict:
+            if also and project.ledger.version(subject):
+                raise
+            continue  # another process took this number; the next one is ours
+        return run
+
+
+def _append(project: Project, writes: list[Write], *, alone_at: str) -> None:
+    def decide() -> list[Write]:
+        if alone_at:
+            require_free(project, alone_at)
+        return writes
+
+    project.ledger.transact(decide)
+
+
+def require_free(project: Project, subject: str) -> None:
+    """Refuse to begin anything while a run is at the same, and say what can be done about that one."""
+    from planforge.workflows.flows import FLOWS
+
+    for row in table.rows(project, unfinished=True):
+        if row.subject != subject:
+            continue
+        end = FLOWS[row.flow].end(row.run, subject)
+        if row.status == "running":
+            raise Locked(
+                f"`{subject}` is being worked on by `{row.run}`",
+                Advice("wait for it to end, or end it: {}", end),
+            )
+        raise RefusedByGate(
+            f"`{subject}` has an unfinished run, `{row.run}` ({row.status})",
+            Advice("go on with it: {}, or end it: {}", Action("resume", row.run), end),
+        )

@@ -1,0 +1,458 @@
+"""
+Runs a project's own checks on an exact tree and says what was seen.
+
+The commands run in a fresh checkout that no agent has worked in: a build, types, a
+linter, the tests, in this order, then whatever else is asked for. `judgement` says what
+came of each; a check that is missing, could not start, ran out of time or ran no test
+cannot tell. What depends on a build that failed is not run, and says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from planforge.errors import CannotPerform
+from planforge.kernel.evidence import (
+    CHECK,
+    NAMES,
+    TESTS,
+    Attached,
+    Coverage,
+    Evidence,
+    Outcome,
+    Part,
+    combined,
+)
+from planforge.kernel.objects import Objects, address
+from planforge.kernel.redaction import Redactor
+from planforge.workspace import processes, reports
+from planforge.workspace.checks import BUILD, OF_FINDINGS, OF_TESTS, ORDER, Check, Report
+from planforge.workspace.checks.judgement import (
+    contradiction,
+    judge_command,
+    judge_tests,
+    names_joined,
+)
+from planforge.workspace.reports import Findings, Tally
+from planforge.workspace.reports.findings import read_warnings
+from planforge.workspace.reports.runners import pytest_lines
+from planforge.workspace.reports.tally import LEFT_OUT
+
+if TYPE_CHECKING:
+    from planforge.workspace.sandbox.policy import Level, Policy
+
+READERS = 1
+"""Goes up when reports are read or judged differently, so that older evidence is not taken for today's."""
+
+FAILING_LIMIT = 1000
+"""How many names of failing tests evidence has; what failed beyond that is in the counts."""
+
+KEPT_FILES, KEPT_BYTES = 100, 16 * 1024 * 1024
+"""How many reports of one check are kept, and how much they may hold together."""
+
+FILES_LIMIT = 10_000
+"""How many files one report may consist of."""
+
+
+Watch = Callable[[str, Part | None], None]
+"""Told the name of each check that begins, and how each one went."""
+
+
+class _Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where checks run, and with what."""
+
+    checkout: Path
+    root: Path
+    objects: Objects
+    redact: Redactor
+    extra: Mapping[str, str] = {}
+    policy: Policy | None = None
+    level: Level | None = None
+
+    def filled(self, text: str, reports: Path) -> str:
+        """A text with its placeholders replaced."""
+        known = {
+            "${checkout}": str(self.checkout),
+            "${reports}": str(reports),
+            "${root}": str(self.root),
+            "${PATH}": self.extra.get("PATH", os.environ.get("PATH", os.defpath)),
+        }
+        for name, value in known.items():
+            text = text.replace(name, value)
+        return text
+
+
+async def run(
+    check: Check | None,
+    checkout: Path,
+    commit: str,
+    tree: str,
+    objects: Objects,
+    redact: Redactor | None = None,
+    *,
+    root: Path | None = None,
+) -> Evidence:
+    """Run `check` in `checkout`, which holds exactly `tree`. What it printed is kept without its secrets."""
+    redact = redact or Redactor.of_environment()
+    place = _Place(checkout=checkout, root=root or checkout, objects=objects, redact=redact)
+    if check is None:
+        part = _not_run(TESTS, "no check is configured", objects)
+        sandbox = ""
+    else:
+        part, sandbox = await _observed(TESTS, check, place)
+    return Evidence(
+        check=TESTS,
+        outcome=part.outcome,
+        reason=part.reason,
+        command=part.command,
+        exit_code=part.exit_code,
+        counts=part.counts,
+        failing=part.failing,
+        commit=commit,
+        tree=tree,
+        output=part.output,
+        seconds=part.seconds,
+        sandbox=sandbox,
+    )
+
+
+async def run_all(
+    checks: Mapping[str, Check],
+    checkout: Path,
+    commit: str,
+    tree: str,
+    objects: Objects,
+    *,
+    redact: Redactor | None = None,
+    root: Path | None = None,
+    extra: Mapping[str, str] | None = None,
+    policy: Policy | None = None,
+    level: Level | None = None,
+    fingerprint: str = "",
+    watch: Watch | None = None,
+) -> Evidence:
+    """
+    Run all `checks` in `checkout`, which holds exactly `tree`, and say what they add up to.
+
+    `root` is the person's own checkout, where virtual environments may lie; `extra` is what preparing the
+    checkout added to the environment.
+    """
+    place = _Place(
+        checkout=checkout,
+        root=root or checkout,
+        objects=objects,
+        redact=redact or Redactor.of_environment(),
+        extra=extra or {},
+        policy=policy,
+        level=level,
+    )
+    tell = watch or (lambda _name, _part: None)
+    parts: list[Part] = []
+    sandboxes: dict[str, None] = {}
+    for name in in_order(checks):
+        tell(name, None)
+        if _is_broken(parts):
+            reason = f"not run because {BUILD} failed"
+            part = _not_run(name, reason, objects, checks[name])
+        else:
+            part, sandbox = await _observed(name, checks[name], place)
+            sandboxes[sandbox] = None
+        parts.append(part)
+        tell(name, part)
+    return _together(parts, commit, tree, objects, "+".join(filter(None, sandboxes)), fingerprint)
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """The names of checks in the order in which they run: build, types, lint, tests, then as they come."""
+    known = list(names)
+    return [name for name in ORDER if name in known] + [name for name in known if name not in ORDER]
+
+
+def _is_broken(parts: list[Part]) -> bool:
+    return any(part.name == BUILD and part.required and part.outcome is Outcome.FAIL for part in parts)
+
+
+def _together(
+    parts: list[Part], commit: str, tree: str, objects: Objects, sandbox: str, fingerprint: str
+) -> Evidence:
+    outcome, reason = combined(parts)
+    tests = next((part for part in parts if part.name == TESTS), None)
+    counting = [part for part in parts if part.counts is not None]
+    counts = None
+    for part in counting:
+        counts = part.counts if counts is None or part.counts is None else counts + part.counts
+    failing = sorted(name for part in parts for name in part.failing)
+    return Evidence(
+        check=TESTS,
+        outcome=outcome,
+        reason=reason,
+        command=tests.command if tests else (),
+        exit_code=tests.exit_code if tests else None,
+        counts=counts,
+        failing=tuple(failing[:FAILING_LIMIT]),
+        commit=commit,
+        tree=tree,
+        output=tests.output if tests else objects.put(b""),
+        seconds=round(sum(part.seconds for part in parts), 3),
+        parts=tuple(parts),
+        sandbox=sandbox,
+        fingerprint=fingerprint,
+    )
+
+
+def _not_run(name: str, reason: str, objects: Objects, check: Check | None = None) -> Part:
+    if check is None:
+        return Part(name=name, outcome=Outcome.CANNOT_TELL, reason=reason, ran=False, output=objects.put(b""))
+    return Part(
+        name=name,
+        outcome=Outcome.CANNOT_TELL,
+        reason=reason,
+        required=check.must_pass(name),
+        ran=False,
+        command=check.command,
+        output=objects.put(b""),
+        attached=(Attached(name=CHECK, object=objects.put(_written(check))),),
+    )
+
+
+def _written(check: Check) -> bytes:
+    return msgspec.json.encode(check, order="deterministic")
+
+
+async def _observed(name: str, check: Check, place: _Place) -> tuple[Part, str]:
+    """Run one check; what it was kept in is told beside it."""
+    with tempfile.TemporaryDirectory(prefix="planforge-reports-", ignore_cleanup_errors=True) as made:
+        directory = Path(made).resolve()
+        looking = _Looking(check, place, directory)
+        looking.remove_old()
+        try:
+            ended = await _started(check, place, directory)
+        except CannotPerform as error:
+            part = _not_run(name, place.redact.text(error.message), place.objects, check)
+            return part, ""
+        output = ended.output.decode("utf-8", "replace")
+        if name == TESTS or check.report in OF_TESTS:
+            part = _part_of_tests(name, check, place, looking, ended, output)
+        else:
+            part = _part_of_command(name, check, place, looking, ended, output)
+    if ended.why:  # we ended it, and know why
+        part = msgspec.structs.replace(part, outcome=Outcome.CANNOT_TELL, reason=ended.why)
+    return part, ended.sandbox
+
+
+async def _started(check: Check, place: _Place, directory: Path) -> processes.Ended:
+    argv = [place.filled(word, directory) for word in check.command]
+    extra = dict(place.extra) | {name: place.filled(value, directory) for name, value in check.env.items()}
+    policy = place.policy
+    if policy is not None:
+        seen = tuple(Path(place.filled(path, directory)) for path in check.visible)
+        writable, visible = (*policy.writable, directory), (*policy.visible, *seen)
+        policy = msgspec.structs.replace(policy, writable=writable, visible=visible)
+    return await processes.run(
+        argv, cwd=place.checkout, seconds=check.seconds, extra=extra, policy=policy, level=place.level
+    )
+
+
+def _part_of_tests(
+    name: str, check: Check, place: _Place, looking: _Looking, ended: processes.Ended, output: str
+) -> Part:
+    tally = looking.tally(output)
+    judgement = judge_tests(ended.exit_code, tally, check.seconds, output)
+    failing = tuple(map(place.redact.text, tally.failing[:FAILING_LIMIT])) if tally else ()
+    believed = tally is not None and not tally.doubt
+    names = tally.names if tally and believed else None
+    return Part(
+        name=name,
+        outcome=judgement.outcome,
+        reason=place.redact.text(judgement.reason),
+        required=check.must_pass(name),
+        command=check.command,
+        exit_code=ended.exit_code,
+        counts=tally.counts if tally and believed else None,
+        failing=failing if believed else (),
+        warnings=tally.warnings if tally and believed else None,
+        coverage=looking.coverage(),
+        output=place.objects.put(place.redact.octets(ended.output)),
+        attached=(*looking.attached(), *_attached(place, NAMES, names_joined(names) if names else b"")),
+        seconds=round(ended.seconds, 3),
+    )
+
+
+def _part_of_command(
+    name: str, check: Check, place: _Place, looking: _Looking, ended: processes.Ended, output: str
+) -> Part:
+    findings = looking.findings(name, output, ended.exit_code)
+    reported = check.report in OF_FINDINGS
+    judgement = judge_command(ended.exit_code, findings, check.seconds, output, reported=reported)
+    told = findings if judgement.outcome is not Outcome.CANNOT_TELL else None
+    return Part(
+        name=name,
+        outcome=judgement.outcome,
+        reason=place.redact.text(judgement.reason),
+        required=check.must_pass(name),
+        command=check.command,
+        exit_code=ended.exit_code,
+        findings=told.total if told else None,
+        warnings=told.warnings if told else None,
+        output=place.objects.put(place.redact.octets(ended.output)),
+        attached=looking.attached(),
+        seconds=round(ended.seconds, 3),
+    )
+
+
+def _attached(place: _Place, name: str, content: bytes) -> tuple[Attached, ...]:
+    if not content:
+        return ()
+    return (Attached(name=name, object=place.objects.put(place.redact.octets(content))),)
+
+
+class _Looking:
+    """Looks for the reports of one check, wherever links lead by now."""
+
+    def __init__(self, check: Check, place: _Place, directory: Path) -> None:
+        self._check = check
+        self._place = place
+        self._directory = directory
+
+    def remove_old(self) -> None:
+        """Remove reports that came with the tree: they say nothing about this run."""
+        for pattern in (self._pattern, self._check.coverage):
+            for path in self._files(pattern):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    @property
+    def _pattern(self) -> str:
+        return self._check.junit if self._check.report is Report.JUNIT else self._check.file
+
+    def _files(self, pattern: str) -> list[Path]:
+        """The files that a pattern means, inside the checkout or beside it where reports belong."""
+        if not pattern:
+            return []
+        asked = Path(self._place.filled(pattern, self._directory))
+        home = self._directory if asked.is_relative_to(self._directory) else self._place.checkout
+        try:
+            base = home.resolve()
+            relative = asked.relative_to(home) if asked.is_absolute() else asked
+            globbed = set("*?[") & set(str(relative))
+            found = sorted(base.glob(str(relative)))[:FILES_LIMIT] if globbed else [base / relative]
+            return [path for path in (path.resolve() for path in found) if path.is_relative_to(base)]
+        except (OSError, RuntimeError, ValueError, NotImplementedError):  # links in circles, odd patterns
+            return []
+
+    def _content(self, output: str) -> bytes | None:
+        """What a report for machines says: in its file, or else among what was printed."""
+        for path in self._files(self._check.file):
+            content = reports.tally.content_of(path)
+            if content is not None:
+                return content
+        return None if LEFT_OUT.search(output) else output.encode("utf-8", "replace")
+
+    def tally(self, output: str) -> Tally | None:
+        """How many tests there were."""
+        match self._check.report:
+            case Report.UNITTEST:
+                return reports.read_unittest(output)
+            case Report.JUNIT:
+                return self._junit(output)
+            case Report.GO:
+                return reports.read_go(output)
+            case Report.TAP:
+                return reports.read_tap(output)
+            case Report.JEST | Report.MOCHA as kind:
+                content = self._content(output)
+                reader = reports.read_jest if kind is Report.JEST else reports.read_mocha
+                return reader(content) if content is not None else None
+        return reports.read_summaries(output)
+
+    def _junit(self, output: str) -> Tally | None:
+        tally = reports.read_junits(path for path in self._files(self._check.junit))
+        if tally is None:
+            return None
+        lines = pytest_lines(output)
+        warnings = sum(line.get("warning", 0) for line in lines) if lines else None
+        doubt = tally.doubt or contradiction(tally, output)
+        return tally._replace(doubt=doubt, warnings=warnings)
+
+    def findings(self, name: str, output: str, exit_code: int | None) -> Findings | None:
+        """What a linter found, or a build warned of."""
+        if self._check.report in OF_FINDINGS:
+            reader = reports.read_sarif if self._check.report is Report.SARIF else reports.read_eslint
+            return next((reader(path) for path in self._files(self._check.file)), None)
+        if self._check.report is Report.NONE or exit_code is None:
+            return None
+        if name == BUILD:
+            return Findings(warnings=read_warnings(output))
+        return reports.read_findings(output, exit_code)
+
+    def attached(self) -> tuple[Attached, ...]:
+        """The check, and the reports that it left as long as they are not too large to keep."""
+        found = [*_attached(self._place, CHECK, _written(self._check))]
+        left = KEPT_BYTES
+        for pattern in (self._pattern, self._check.coverage):
+            for path in self._files(pattern):
+                content = reports.tally.content_of(path) or b""
+                if len(content) <= left and len(found) < KEPT_FILES:
+                    left -= len(content)
+                    found += _attached(self._place, path.name, content)
+        return tuple(found)
+
+    def coverage(self) -> Coverage | None:
+        """How much of the code the tests went through."""
+        return next((reports.read_coverage(path) for path in self._files(self._check.coverage)), None)
+
+
+# What evidence depends on besides the tree
+
+
+def fingerprint(
+    checks: Mapping[str, Check],
+    *,
+    root: Path,
+    sandbox: str = "",
+    network: bool = False,
+    preparation: str = "",
+) -> str:
+    """
+    A hash over all that is known to determine evidence besides the tree.
+
+    That is: the checks (not how long they may take), this version of the readers, the sandbox and whether
+    there is a network, how the checkout is prepared, the machine's kind, and which programs the checks
+    start: their files, and what is installed in their virtual environments and in `node_modules`.
+    """
+    place = _Place(checkout=root, root=root, objects=Objects(root), redact=Redactor())
+    told: list[object] = [READERS, platform.system(), platform.machine(), sandbox, network, preparation]
+    for name in in_order(checks):
+        check = checks[name]
+        kept = {key: value for key, value in msgspec.to_builtins(check).items() if key != "seconds"}
+        told.append([name, kept | {"required": check.must_pass(name)}, list(_tools(check, place))])
+    return address(msgspec.json.encode(told, order="deterministic"))
+
+
+def _tools(check: Check, place: _Place) -> Iterator[object]:
+    """Everything about the programs of a check that can be told without starting them."""
+    env = {name: place.filled(value, place.root) for name, value in check.env.items()}
+    argv = [place.filled(word, place.root) for word in check.command[:1]]
+    path = env.get("PATH", os.environ.get("PATH", os.defpath))
+    program = shutil.which(argv[0], path=path) if argv else None
+    if program:
+        with contextlib.suppress(OSError):
+            status = Path(program).stat()
+            yield [program, status.st_size, status.st_mtime_ns]
+    homes = [Path(env["VIRTUAL_ENV"])] if "VIRTUAL_ENV" in env else []
+    homes += [Path(program).parent.parent] if program else []
+    for home in dict.fromkeys(homes):
+        if (home / "pyvenv.cfg").is_file():
+            yield sorted(found.name for found in home.glob("lib*/python*/site-packages/*.dist-info"))
+    with contextlib.suppress(OSError):
+        status = (place.root / "node_modules" / ".package-lock.json").stat()
+        yield [status.st_size, status.st_mtime_ns]

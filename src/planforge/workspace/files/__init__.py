@@ -1,0 +1,1 @@
+"""Files that agents can swap: opened, copied, and links that lead out."""

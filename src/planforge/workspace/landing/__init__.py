@@ -1,0 +1,1 @@
+"""Landing: branches, merges, the person's checkout, other repositories."""

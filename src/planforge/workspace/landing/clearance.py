@@ -1,0 +1,226 @@
+"""
+Whether a checkout can be brought forward without anything of the person's being lost.
+
+What would be lost is named: changes that are not committed, files that git does
+not track where new ones are to be, whatever somebody has begun there. So is what
+git would do to the files that Planforge does not, such as running a filter.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from planforge.actions import Action, Advice
+from planforge.errors import RefusedByGate
+from planforge.workspace.git import Git
+from planforge.workspace.landing.merges import is_ancestor
+from planforge.workspace.landing.places import Place
+
+SHOWN = 5
+"""How many paths a refusal names."""
+
+GITLINK = b"160000"
+
+
+class Change(NamedTuple):
+    """A path that differs between two commits, and the blob that is new there; None where there is none."""
+
+    path: bytes
+    blob: str | None
+
+
+def changes_between(git: Git, old: str, new: str) -> tuple[Change, ...]:
+    """The paths that differ between two commits; submodules are left to the person."""
+    output = git.run(
+        "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", old, new
+    )
+    parts = output.stdout.split(b"\0")
+    found = []
+    for about, path in zip(parts[::2], parts[1::2], strict=False):
+        _, mode, _, blob, _ = about.split()
+        if GITLINK not in (about[1:7], mode):
+            found.append(Change(path, blob.decode() if blob.strip(b"0") else None))
+    return tuple(found)
+
+
+@contextmanager
+def scratch_index(place: Place) -> Iterator[Path]:
+    """A copy of the checkout's index, to look with and to work on."""
+    with tempfile.TemporaryDirectory(prefix="planforge-index-") as directory:
+        index = Path(directory) / "index"
+        with suppress(FileNotFoundError):
+            # With its time: a file that was changed since then, within the same tick of the clock and to
+            # the same size, is known by that alone.
+            shutil.copy2(place.own / "index", index)
+        yield index
+
+
+def require_possible(place: Place, index: Path, branch: str, old: str, new: str) -> None:
+    """Refuse what cannot be done here at all, or only by git itself."""
+    git, path = place.git, place.path
+    require_no_operation(place)
+    require_forward(git, branch, old, new)
+    by_hand = f"run `git merge --ff-only {new[:12]}` there yourself"
+    tags = git.run("ls-files", "-t", "-z", work_tree=path, index=index).stdout.split(b"\0")
+    if any(entry.startswith(b"S ") for entry in tags):
+        raise RefusedByGate(f"`{path}` is a sparse checkout, which Planforge does not update", by_hand)
+    if filtered := _filtered(place, new, changes_between(git, old, new)):
+        said = "goes through a filter of git's, which Planforge does not run"
+        raise RefusedByGate(f"`{filtered}` {said}", by_hand)
+    for name, value in (("core.autocrlf", "true"), ("core.eol", "crlf")):
+        if value in _settings(git, name):
+            raise RefusedByGate(f"`{name}` is `{value}`, so line ends would have to be converted", by_hand)
+
+
+def require_no_operation(place: Place) -> None:
+    """Refuse while somebody is in the middle of something."""
+    if what := place.under_way:
+        raise RefusedByGate(f"{what} is under way in `{place.path}`", "finish it or abort it first")
+
+
+def require_forward(git: Git, branch: str, old: str, new: str) -> None:
+    """Refuse what would lose commits."""
+    if not is_ancestor(git, old, new):
+        raise RefusedByGate(
+            f"`{branch}` has commits that what has landed is not built on",
+            Advice("run {} first: it merges them", Action("land")),
+        )
+
+
+def require_clean(
+    place: Place,
+    index: Path,
+    commit: str,
+    changes: Sequence[Change],
+    besides: Collection[str] = (),
+    *,
+    half_done: bool = False,
+) -> None:
+    """
+    Refuse if anything is not committed or would be overwritten, besides what an update had half done.
+
+    `besides` are documents that Planforge itself writes: those may differ where the update leaves them alone.
+    """
+    ours = {change.path: change for change in changes} if half_done else {}
+    left_alone = {os.fsencode(path) for path in besides} - {change.path for change in changes}
+    staged, unstaged = _dirty(place, index, commit)
+    dirty = [path for path in staged | (unstaged - left_alone) if not is_ours(place, ours.get(path))]
+    if dirty:
+        said = f"`{place.path}` has changes that are not committed"
+        raise RefusedByGate(f"{said}: {listed(dirty)}", "commit or stash them first")
+    tracked = set(place.git.run("ls-files", "-z", index=index).stdout.split(b"\0"))
+    new = [change.path for change in changes if change.blob and change.path not in tracked]
+    found = {name for path in new for name in _in_the_way(place.path, path, tracked)}
+    theirs = [name for name in found if not is_ours(place, ours.get(name))]
+    if theirs:
+        said = f"files that git does not track are in the way in `{place.path}`"
+        raise RefusedByGate(f"{said}: {listed(theirs)}", "move them away first")
+
+
+def is_clean(place: Place, commit: str, changes: Sequence[Change], besides: Collection[str] = ()) -> bool:
+    """Whether the checkout is as `commit` has it and nothing is in the way of `changes`."""
+    with scratch_index(place) as index:
+        try:
+            require_clean(place, index, commit, changes, besides)
+        except RefusedByGate:
+            return False
+    return True
+
+
+def _dirty(place: Place, index: Path, commit: str) -> tuple[set[bytes], set[bytes]]:
+    """Tracked paths that are not as `commit` has them, in the index, and among the files."""
+    git, options = place.git, ("--name-only", "-z", "--ignore-submodules=dirty")
+    staged = git.run("diff-index", "--cached", *options, commit, index=index).stdout
+    git.run("update-index", "-q", "--refresh", work_tree=place.path, index=index, accept=(0, 1))
+    unstaged = git.run("diff-files", *options, work_tree=place.path, index=index).stdout
+    return set(filter(None, staged.split(b"\0"))), set(filter(None, unstaged.split(b"\0")))
+
+
+def _in_the_way(root: Path, path: bytes, tracked: Collection[bytes]) -> Iterator[bytes]:
+    """What is where the new file `path` is to be and is not going away by itself."""
+    parts = path.split(b"/")
+    for length in range(1, len(parts) + 1):
+        name = b"/".join(parts[:length])
+        full = root / os.fsdecode(name)
+        if not os.path.lexists(full):
+            return
+        if full.is_symlink() or not full.is_dir():
+            if name not in tracked:
+                yield name
+            return
+    for directory, directories, files in os.walk(root / os.fsdecode(path)):
+        links = [name for name in directories if Path(directory, name).is_symlink()]
+        below = (os.fsencode(Path(directory, name).relative_to(root)) for name in (*files, *links))
+        yield from (name for name in below if name not in tracked)
+
+
+def _filtered(place: Place, commit: str, changes: Sequence[Change]) -> str | None:
+    """A path that the attributes of `commit` send through a filter, such as that of large files."""
+    paths = [change.path for change in changes if change.blob]
+    with tempfile.TemporaryDirectory(prefix="planforge-index-") as directory:
+        index = Path(directory) / "index"
+        place.git.run("read-tree", commit, index=index)
+        output = place.git.run(
+            *("check-attr", "--cached", "--stdin", "-z", "filter"),
+            work_tree=place.path,
+            index=index,
+            stdin=b"".join(path + b"\0" for path in paths),
+        ).stdout
+    fields = output.split(b"\0")
+    for path, value in zip(fields[::3], fields[2::3], strict=False):
+        if value not in (b"unspecified", b"unset"):
+            return path.decode("utf-8", "backslashreplace")
+    return None
+
+
+def _settings(git: Git, name: str) -> set[str]:
+    """What the repository, the machine and the person say of a setting."""
+    home = Path.home()
+    theirs = [
+        Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config",
+        home / ".gitconfig",
+    ]
+    found = set()
+    for file in theirs:
+        variables = {"GIT_CONFIG_GLOBAL": str(file), "GIT_CONFIG_NOSYSTEM": "0"}
+        found.add(git.run("config", "--get", name, extra=variables, accept=(0, 1)).stdout.decode().strip())
+    return {value.lower() for value in found}
+
+
+def listed(paths: Collection[bytes]) -> str:
+    """The first few of many paths, in words."""
+    names = [f"`{path.decode('utf-8', 'backslashreplace')}`" for path in sorted(paths)]
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def is_ours(place: Place, change: Change | None) -> bool:
+    """Whether what is at a path is what an update leaves: nothing, the new content, or the start of it."""
+    if change is None:
+        return False
+    full = place.path / os.fsdecode(change.path)
+    try:
+        if full.is_symlink():
+            found = os.fsencode(full.readlink())
+        elif full.is_dir():
+            return True  # what is in it is looked at by itself
+        else:
+            found = full.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    return change.blob is not None and any(content.startswith(found) for content in _contents(place, change))
+
+
+def _contents(place: Place, change: Change) -> Iterator[bytes]:
+    """The new content as git has it, and as git writes it."""
+    if change.blob:
+        yield place.git.run("cat-file", "blob", change.blob).stdout
+        path = os.fsdecode(change.path)
+        query = ("cat-file", "--filters", f"--path={path}", change.blob)
+        yield place.git.run(*query, work_tree=place.path).stdout
