@@ -62,8 +62,8 @@ LEAST = {
 """The least that makes sense of a number; 0 for all others. No heartbeat at all is 0 too."""
 
 
-VARIABLE = re.compile(r"[^=\x00-\x20\x7f]+")
-"""The name of an environment variable, as wide as programs have them."""
+VARIABLE = re.compile(r"[^=\0]+")
+"""The name of an environment variable: anything that a system takes for one."""
 
 NO_BRANCH = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|//|^[-/]|(?:^|/)\.")
 """What git refuses in the name of a branch."""
