@@ -1,7 +1,11 @@
 """
 Starts one program in a process of its own, and lets nothing that it started outlive it.
 
-    python -I -S -c BOOT PACKAGES PARENT STATUS [landlock NETWORK r:PATH w:PATH d:PATH …] -- PROGRAM ARGUMENT…
+    python -I -S -c BOOT PACKAGES PARENT STATUS LIMITS [landlock NETWORK r:PATH … | become] -- PROGRAM …
+
+What is to be arranged in a new process is arranged here and not between the fork and the start of a
+program: Planforge has threads, and Python code that runs in a fork can wait for ever for what one of
+them held.
 
 This process stays as the program's parent. Whatever loses its own parent below becomes its child, so
 nothing gets out of its sight by starting a session or by forking twice. When the program ends, or
@@ -9,7 +13,8 @@ when Planforge does, all that is left below is killed. The program itself may be
 Landlock first, which needs no privilege and no namespace.
 
 It says in a line on the descriptor STATUS that the program was started, or why not. Then it ends
-as the program did: with its exit code, or by its signal.
+as the program did: with its exit code, or by its signal. With `become` it does not stay: it turns into
+the program, and only says why that cannot be done, on standard error if STATUS is empty.
 
 Every program waits for this to load: only a little of the standard library is imported, and what
 is needed later is imported later.
@@ -75,13 +80,20 @@ def landlock_version() -> int:
 def main(arguments: Sequence[str]) -> NoReturn:
     """Start the program and stay until nothing of it is left."""
     split = arguments.index("--")
-    (parent, status), rules, program = map(int, arguments[:2]), arguments[2:split], arguments[split + 1 :]
-    os.set_inheritable(status, False)
+    (parent, told, limits), rules, program = arguments[:3], arguments[3:split], arguments[split + 1 :]
+    _tie(int(parent))
+    status = int(told or 2)
+    if told:
+        os.set_inheritable(status, False)
+    if rules == ["become"]:
+        _become(program, limits, (), status, b"error " if told else program[0].encode() + b": ")
     adopts = libc.prctl(PR_SET_CHILD_SUBREAPER, 1) == 0
     hears, tells = os.pipe()
     child = os.fork()
     if child == 0:
-        _become(program if adopts else (), rules, tells)
+        libc.prctl(PR_SET_PDEATHSIG, KILL)
+        os.setsid()
+        _become(program if adopts else (), limits, rules, tells)
     os.close(tells)
     error = os.read(hears, 1000)
     os.write(status, b"error " + error if error else b"started")
@@ -92,23 +104,41 @@ def main(arguments: Sequence[str]) -> NoReturn:
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(nothing, stream)
-    _end_as(_stay(child, parent))
+    _end_as(_stay(child, int(parent)))
 
 
-def _become(program: Sequence[str], rules: Sequence[str], tells: int) -> NoReturn:
+def _tie(parent: int) -> None:
+    """End when Planforge ends, also if that was before we were here."""
+    if hasattr(libc, "prctl"):
+        libc.prctl(PR_SET_PDEATHSIG, KILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+def _limit(limits: str) -> None:
+    """Keep to what the kernel can count: `KIND:SOFT:HARD`, with commas between."""
+    if limits:
+        import resource
+
+        for kind, soft, hard in (map(int, limit.split(":")) for limit in limits.split(",")):
+            resource.setrlimit(kind, (soft, hard))
+
+
+def _become(
+    program: Sequence[str], limits: str, rules: Sequence[str], tells: int, first: bytes = b""
+) -> NoReturn:
     """Turn into the program, restricted, or tell why that cannot be done."""
     try:
         if not program:
             raise OSError(0, "the kernel does not let us keep the processes that a program leaves behind")
-        libc.prctl(PR_SET_PDEATHSIG, KILL)
-        os.setsid()
+        _limit(limits)
         for signal in (PIPE, XFSZ):  # which Python ignores, and a program would inherit that
             libc.signal(signal, None)
         if rules:
             restrict(network=rules[1] == "1", rules=rules[2:])
         os.execvp(program[0], list(program))  # noqa: S606
     except OSError as error:
-        os.write(tells, (error.strerror or str(error)).encode())
+        os.write(tells, first + (error.strerror or str(error)).encode())
     finally:
         os._exit(127)
 

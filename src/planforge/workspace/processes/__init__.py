@@ -17,7 +17,7 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -29,13 +29,11 @@ from planforge.workspace import sandbox
 from planforge.workspace.launch import trees
 from planforge.workspace.processes import cookies, limits
 from planforge.workspace.processes.cookies import sweep
-from planforge.workspace.processes.limits import dies_with_parent
 from planforge.workspace.sandbox import Level, Policy
 
 __all__ = [
     "Ended",
     "Kept",
-    "dies_with_parent",
     "end",
     "environment",
     "exited",
@@ -238,9 +236,8 @@ async def _spawned(
     env |= {trees.COOKIE: care.cookie}
     hears, tells = os.pipe()
     try:
-        confined, within, imposed = await asyncio.to_thread(_readied, argv, care, level, cwd, env, tells)
+        confined = await asyncio.to_thread(_confined, argv, care, level, cwd, env, tells)
         starting = asyncio.create_subprocess_exec(
-            *within,
             *confined.argv,
             cwd=cwd,
             env=confined.env,
@@ -249,8 +246,7 @@ async def _spawned(
             stderr=stderr,
             limit=limit,
             start_new_session=True,
-            pass_fds=(tells,) if care.level is not Level.NONE else (),
-            preexec_fn=imposed,
+            pass_fds=(tells,),
         )
         process = await _let_start(asyncio.ensure_future(starting), care)
     except BaseException as error:
@@ -279,30 +275,24 @@ async def _let_start(
         return await starting
 
 
-def _readied(
-    argv: Sequence[str], care: Care, level: Level | None, cwd: Path, env: dict[str, str], tells: int
-) -> tuple[sandbox.Confined, Sequence[str], Callable[[], None] | None]:
-    """The command to start, what it begins with, and what is to be done in the new process before that."""
-    care.level = _settled(care.policy, level)
-    confined = _confined(argv, care, cwd, env, tells)
-    # Bubblewrap ties itself to us, then tells us so, and only then lets anything run: if we are gone by then
-    # there is nobody to tell, of which it dies.
-    within = limits.imposing(care.policy) if care.level is Level.BUBBLEWRAP else None
-    return confined, within or (), limits.imposed(care.policy) if within is None else None
-
-
 def _confined(
-    argv: Sequence[str], care: Care, cwd: Path, env: dict[str, str], tells: int
+    argv: Sequence[str], care: Care, level: Level | None, cwd: Path, env: dict[str, str], tells: int
 ) -> sandbox.Confined:
     """The command to start, and a record of it."""
-    if care.level is Level.BUBBLEWRAP:
-        _require_program(argv[0], cwd, env)
+    care.level = level = _settled(care.policy, level)
     policy = care.policy or Policy()
-    confined = sandbox.confine(argv, cwd=cwd, env=env, policy=policy, level=care.level, status=tells)
+    within: Sequence[str] = ()
+    if level is Level.BUBBLEWRAP:
+        _require_program(argv[0], cwd, env)
+        # Bubblewrap ties itself to us, then tells us so, and only then lets anything run: if we are gone by
+        # then there is nobody to tell, of which it dies.
+        within = limits.imposing(policy)
+    kept = limits.told(care.policy)
+    confined = sandbox.confine(argv, cwd=cwd, env=env, policy=policy, level=level, status=tells, limits=kept)
     care.scratch = confined.scratch
     if policy.records is not None:
         care.record = cookies.record(policy.records, care.cookie, argv[0], care.scratch)
-    return confined
+    return msgspec.structs.replace(confined, argv=(*within, *confined.argv))
 
 
 def _require_program(name: str, cwd: Path, env: Mapping[str, str]) -> None:
@@ -313,7 +303,7 @@ def _require_program(name: str, cwd: Path, env: Mapping[str, str]) -> None:
 
 
 async def _require_started(name: str, care: Care) -> None:
-    if care.level in (Level.LANDLOCK, Level.PROCESSES):
+    if care.level is not Level.BUBBLEWRAP:
         await care.spoke.wait()
         if care.said.startswith(b"error "):
             why = care.said.removeprefix(b"error ").decode("utf-8", "replace")

@@ -9,21 +9,17 @@ kernel would count is address space, which some runtimes take by the terabyte an
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
 import shutil
-import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from planforge.workspace.launch import trees
-from planforge.workspace.sandbox import Policy
+from planforge.workspace.sandbox import Policy, landlock
 
 OPEN_FILES = 65536
 PAGE = resource.getpagesize()
-PR_SET_PDEATHSIG = 1
 
 PROGRAM = "prlimit"
 """A program of every Linux that starts another one within limits."""
@@ -36,50 +32,17 @@ NAMES = {
 """What it calls them."""
 
 
-def dies_with_parent() -> Callable[[], None] | None:
-    """Something to run in a new process so that it ends when we do; None where that cannot be had."""
-    if sys.platform != "linux":
-        return None
-    libc = ctypes.CDLL(None)
-    parent = os.getpid()
-
-    def arrange() -> None:
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before it was watched
-            os._exit(1)
-
-    return arrange
+def told(policy: Policy | None) -> str:
+    """What the kernel can count, as `launch` understands it."""
+    bounds = _bounds(policy) if policy is not None else {}
+    return ",".join(f"{kind}:{soft}:{hard}" for kind, (soft, hard) in bounds.items())
 
 
-def imposed(policy: Policy | None) -> Callable[[], None] | None:
-    """Something to run in a new process so that it ends when we do and keeps to what the kernel can count."""
-    tied = dies_with_parent()
-    if policy is None:
-        return tied
-    bounds = _bounds(policy)
-
-    def arrange() -> None:
-        if tied is not None:
-            tied()
-        for kind, most in bounds.items():
-            resource.setrlimit(kind, most)
-
-    return arrange
-
-
-def imposing(policy: Policy | None) -> list[str] | None:
-    """
-    The beginning of a command that keeps to what the kernel can count; None if there is no such command.
-
-    It does for a program what `imposed` does in a new process of ours, except that it does not tie it to us.
-    But a new process can be made without a copy of all our memory being prepared for it, which takes longer
-    the more we have.
-    """
-    if policy is None:
-        return []
+def imposing(policy: Policy) -> list[str]:
+    """The beginning of a command that keeps to what the kernel can count; it must tie itself to us."""
     program = shutil.which(PROGRAM)
     if program is None:
-        return None
+        return landlock.launcher(None, told(policy), ("become",))
     words = (f"--{NAMES[kind]}={soft}:{hard}" for kind, (soft, hard) in _bounds(policy).items())
     return [program, *words, "--"]
 

@@ -22,11 +22,16 @@ SHARED_MEMORY = "/dev/shm"  # noqa: S108  (no lock between processes works witho
 PACKAGES = str(Path(planforge.__file__).parents[1])
 
 
-def launcher(status: int, rules: Sequence[str] = ()) -> list[str]:
-    """The command that starts a program, confined by `rules` if there are any, and stays with it."""
+def launcher(status: int | None, limits: str, rules: Sequence[str] = ()) -> list[str]:
+    """
+    The command that starts a program within limits, and stays with it.
+
+    By `rules` it is confined, or told to become the program.
+    """
+    told = "" if status is None else str(status)
     return [
         *(sys.executable, "-I", "-S", "-c", launch.BOOT),
-        *(PACKAGES, str(os.getpid()), str(status), *rules, "--"),
+        *(PACKAGES, str(os.getpid()), told, limits, *rules, "--"),
     ]
 
 

@@ -82,12 +82,23 @@ def chosen(wanted: str, *, unconfined: bool = False) -> Level:
 
 
 def confine(
-    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], policy: Policy, level: Level, status: int
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    policy: Policy,
+    level: Level,
+    status: int,
+    limits: str = "",
 ) -> Confined:
-    """The command that runs `argv` in `cwd` at `level`, and tells the descriptor `status` what came of it."""
+    """
+    The command that runs `argv` in `cwd` at `level`, and tells the descriptor `status` what came of it.
+
+    The limits are kept at every level but that of bubblewrap, which has to be started within them.
+    """
     if level not in (Level.BUBBLEWRAP, Level.LANDLOCK):
-        around = landlock.launcher(status) if level is Level.PROCESSES else []
-        return Confined(argv=(*around, *argv), env=dict(env))
+        how = () if level is Level.PROCESSES else ("become",)
+        return Confined(argv=(*landlock.launcher(status, limits, how), *argv), env=dict(env))
     told = _told(cwd, dict(env), policy)
     view = View(policy, argv, cwd, told)
     # A place for temporary files that the program was given and may write to stays what it is.
@@ -98,7 +109,7 @@ def confine(
     scratch = Path(tempfile.mkdtemp(prefix="planforge-")).resolve()
     told |= landlock.furnish(scratch, view) | own
     rules = tuple(landlock.rules(view, scratch, network=policy.network))
-    return Confined(argv=(*landlock.launcher(status, rules), *argv), env=told, scratch=scratch)
+    return Confined(argv=(*landlock.launcher(status, limits, rules), *argv), env=told, scratch=scratch)
 
 
 def _is_given(place: str, policy: Policy) -> bool:
