@@ -31,7 +31,7 @@ from planforge.documents.phases import Phase, decompose
 from planforge.kernel import effects
 from planforge.kernel.driver import Call, Driver
 from planforge.kernel.effects import Effect
-from planforge.kernel.events import Payload, PlanCreated, RunStarted
+from planforge.kernel.events import ItemOpened, Payload, RunStarted
 from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.turns import Turns
@@ -279,7 +279,7 @@ def taken(found: Case, directory: Path, scale: float) -> float:
     with closing(Ledger.create(directory)) as ledger:
         begun = RunStarted(run=RUN, flow="plan_run", flow_version=1, subject=PLAN, request=Payload())
         ledger.append(RUN, [begun], expected=0)
-        ledger.append(PLAN, [PlanCreated(plan=PLAN, title="x", request="x", path="p.md")], expected=0)
+        ledger.append(PLAN, [ItemOpened(item=PLAN, title="x", request="x", path="p.md")], expected=0)
         driver = Driver(ledger, RUN, dict.fromkeys(ASKED, world))
         started = time.perf_counter()
         result = asyncio.run(driver.drive(plan_run(request)))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.measuring import Figure, at_least, at_most, microseconds, progress, ratio, rounds
 
-from planforge.kernel.events import Payload, PlanCreated, PlannedStep, RunParked, RunStarted
+from planforge.kernel.events import ItemOpened, Payload, PlannedStep, RunParked, RunStarted
 from planforge.kernel.graph import answers, queries
 from planforge.kernel.ledger import Ledger, Write
 from planforge.kernel.ledger.storage import FORMAT
@@ -154,7 +154,7 @@ def plan_of(count: int, cache: Path) -> Path:
     )
     ledger = Ledger.create(root / ".planforge")
     ledger.append(
-        "plan-001", [PlanCreated(plan="plan-001", title="", request="", path="", steps=steps)], expected=0
+        "plan-001", [ItemOpened(item="plan-001", title="", request="", path="", steps=steps)], expected=0
     )
     ledger.close()
     (root / "made").touch()

@@ -113,9 +113,7 @@ class Field:
         self.say(
             (
                 plan,
-                events.PlanCreated(
-                    plan=plan, title=f"Change {plan}", request="Do it", path=f"docs/{plan}.md"
-                ),
+                events.ItemOpened(item=plan, title=f"Change {plan}", request="Do it", path=f"docs/{plan}.md"),
             ),
             (
                 run,

@@ -146,7 +146,7 @@ def check_roles(place: Path) -> None:
     """What must be left whoever was killed: no plan, change, check or step twice."""
     events = left_in(place)
     found = kinds(events)
-    assert (found["PlanCreated"], found["PlanRescoped"]) == (1, 1)
+    assert (found["ItemOpened"], found["PlanRescoped"]) == (1, 1)
     done = [(event.step, event.attempts) for event in events if isinstance(event, StepCompleted)]
     assert done == [("add", 1), ("multiply-small", 1)]
     attempts = [("add", 1), ("multiply", 1), ("multiply", 2), ("multiply-small", 1)]
@@ -174,7 +174,7 @@ def test_three_roles_coordinate_by_events_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("role", "kind", "count"),
     [
-        ("planner", "PlanCreated", 1),
+        ("planner", "ItemOpened", 1),
         ("planner", "VerifyFailed", 1),
         ("planner", "VerifyFailed", 2),
         ("worker", "StepStarted", 1),

@@ -10,13 +10,13 @@ import pytest
 from planforge.app import approvals
 from planforge.app.project import Project
 from planforge.errors import RefusedByGate
-from planforge.kernel.events import PlanCreated
+from planforge.kernel.events import ItemOpened
 from repositories import repository
 
 
 def project(place: Path) -> Project:
     made = Project.create(repository(place))
-    created = PlanCreated(plan="plan-001", title="T", request="R", path="docs/plans/plan-001-t.md")
+    created = ItemOpened(item="plan-001", title="T", request="R", path="docs/plans/plan-001-t.md")
     made.ledger.append("plan-001", [created], expected=0)
     return made
 

@@ -11,8 +11,8 @@ from planforge.app.backing import BackingTask
 from planforge.app.project import Project
 from planforge.documents.plan import OWN_TASK, PlanStatus
 from planforge.errors import InvalidDocument, NotFound
-from planforge.kernel.events import Event, PlanApproved, PlanCreated, PlanEnded, PlanStarted
-from planforge.kernel.projections.work import own_task
+from planforge.kernel.events import Event, ItemOpened, PlanApproved, PlanEnded, PlanStarted
+from planforge.kernel.projections.items import own_task
 from repositories import repository
 
 APPROVED = PlanApproved(plan="plan-001", gate="plan", content="c", actor="Ada")
@@ -85,8 +85,8 @@ def test_a_plan_is_found_by_its_task_and_by_its_number(project: Project) -> None
 def test_plans_from_before_there_were_tasks_have_theirs_and_those_without_a_file_have_none(
     project: Project,
 ) -> None:
-    old = PlanCreated(plan="plan-017", title="Old", request="r", path="docs/plans/plan-017-old.md")
-    alone = PlanCreated(plan="plan-018", title="Alone", request="r", path="")
+    old = ItemOpened(item="plan-017", title="Old", request="r", path="docs/plans/plan-017-old.md")
+    alone = ItemOpened(item="plan-018", title="Alone", request="r", path="")
     project.ledger.append("plan-017", [old], expected=0)
     project.ledger.append("plan-018", [alone], expected=0)
     assert [task.task for task in backing.rows(project)] == ["ws-001", "ws-017"]

@@ -17,9 +17,9 @@ from planforge.documents.plan import REQUIRED
 from planforge.errors import InvalidInput
 from planforge.kernel.effects import Access, GatherContext, Gathered, GatheredPart
 from planforge.kernel.events import (
+    ItemOpened,
     PatchApplied,
     PatchProposed,
-    PlanCreated,
     PlannedStep,
     StepCompleted,
     StepStarted,
@@ -164,7 +164,7 @@ def test_what_earlier_steps_did_comes_from_the_ledger(place: Project) -> None:
     where: dict[str, Any] = {"plan": "plan-001", "step": "phase-1", "attempt": 1}
     seen = evidence(Outcome.PASS)
     events = [
-        PlanCreated(plan="plan-001", title="t", request="r", path="", steps=steps),
+        ItemOpened(item="plan-001", title="t", request="r", path="", steps=steps),
         StepStarted(**where, base="b"),
         PatchProposed(**where, commit="c", tree="t", files=("a.py", "b.py"), claim="It is in.", agent="x"),
         VerifyOk(**where, evidence=seen),

@@ -17,7 +17,7 @@ from planforge.documents import plan as documents
 from planforge.documents.imports import Imported, prose
 from planforge.errors import InvalidDocument, InvalidInput, NotFound, RefusedByGate
 from planforge.interfaces.cli.typed import text
-from planforge.kernel.events import PlanCreated, PlanWritten
+from planforge.kernel.events import ItemOpened, PlanWritten
 from programs import COMMAND, environment, started
 from repositories import git, repository
 
@@ -36,7 +36,7 @@ def test_a_plan_is_made_from_the_template_and_is_on_record(project: Project) -> 
     assert "**Project:** shop" in text
     assert documents.parse(text).title == "Rate limits"
     created, written = (item.event for item in project.ledger.stream("plan-001"))
-    assert isinstance(created, PlanCreated)
+    assert isinstance(created, ItemOpened)
     assert isinstance(written, PlanWritten)
     assert plans.recorded_text(project, "1") == text
     assert not plans.view(project, "1").edited
@@ -63,7 +63,7 @@ def test_what_is_given_along_is_quoted_and_describes_the_task(project: Project) 
     creating.create(project, "Two", context=long)
     assert "> ## Audit Log\n>\n> the notes" in plans.text(project, plans.row(project, "1"))
     events = [next(iter(project.ledger.stream(plan))).event for plan in ("plan-001", "plan-002")]
-    described = [event.description for event in events if isinstance(event, PlanCreated)]
+    described = [event.description for event in events if isinstance(event, ItemOpened)]
     assert described[0] == NOTES.text
     assert len(described[1]) == 1800
 
@@ -180,7 +180,7 @@ def test_numbers_go_on_after_files_and_other_checkouts(project: Project, tmp_pat
     (other / "docs/plans/plan-020-elsewhere.md").write_text("theirs")
     assert creating.create(project, "Two").plan == "plan-021"
     elsewhere = Project.create(other)
-    forged = PlanCreated(plan="plan-030", title="Forged", request="r", path="docs/plans/plan-030-forged.md")
+    forged = ItemOpened(item="plan-030", title="Forged", request="r", path="docs/plans/plan-030-forged.md")
     elsewhere.ledger.append("plan-030", [forged], expected=0)
     elsewhere.ledger.close()
     assert creating.create(project, "Two more").plan == "plan-031"
@@ -278,7 +278,7 @@ def test_an_imported_plan_is_a_draft_with_a_task_of_its_own(project: Project) ->
 
 def test_a_number_that_a_forge_took_meanwhile_is_not_given_twice(project: Project) -> None:
     taken = work.new_plan(project, "Forged", "Forged")
-    project.ledger.append(taken.plan, [taken], expected=0)
+    project.ledger.append(taken.item, [taken], expected=0)
     assert creating.create(project, "Numbers").plan == "plan-002"
 
 

@@ -166,7 +166,7 @@ def test_a_fix_whose_attempts_are_used_up_is_done_again_in_its_place(tmp_path: P
         "fix-001": "CANCELLED",
         "fix-002": "DONE",
     }
-    (moved,) = at.events(events.PlanMoved)
+    (moved,) = at.events(events.ItemMoved)
     assert moved.reason == "it is done again as fix-002"
     with pytest.raises(RefusedByGate, match="is done"):
         fixes.again(project, "fix-002", actor=ADA)
@@ -258,7 +258,7 @@ def test_two_fixes_have_two_numbers_and_a_plan_has_its_own(tmp_path: Path) -> No
     fixed(at, "Say it in b.txt too")
     project = Project(at.root)
     assert [row.plan for row in plans.rows(project)] == ["fix-001", "fix-002"]
-    assert work.new_plan(project, "A plan", "A plan").plan == "plan-001"
+    assert work.new_plan(project, "A plan", "A plan").item == "plan-001"
 
 
 def test_what_is_no_fix_is_told_so(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ from planforge.kernel.events import (
     Event,
     GateDecided,
     GateRaised,
+    ItemOpened,
     PatchProposed,
     Payload,
-    PlanCreated,
     PlanEnded,
     RunEnded,
     RunStarted,
@@ -42,7 +42,7 @@ REASONS = ("`.github/workflows/ci.yml`: a CI file is changed",)
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     made = Project.create(repository(tmp_path / "project", {"app.py": "print(1)\n", CI: "on: push\n"}))
-    record(made, PlanCreated(plan=PLAN, title="T", request="R", path="docs/plans/plan-001-t.md"))
+    record(made, ItemOpened(item=PLAN, title="T", request="R", path="docs/plans/plan-001-t.md"))
     record(made, RunStarted(run="run-001", flow="plan_run", flow_version=1, subject=PLAN, request=Payload()))
     return made
 

@@ -11,7 +11,7 @@ import pytest
 from planforge.app import contexts, replays, work
 from planforge.app.project import Project
 from planforge.kernel.effects import GatherContext, GatheredPart
-from planforge.kernel.events import ContextComposed, PlanCreated
+from planforge.kernel.events import ContextComposed, ItemOpened
 from planforge.kernel.tokens import estimate
 from rehearsals import Rehearsal
 from repositories import commit, git, repository, write
@@ -49,7 +49,7 @@ LESSONS = """\
 @pytest.fixture
 def place(tmp_path: Path) -> Project:
     project = Project.create(repository(tmp_path / "r", {"one/old.txt": "old\n", "docs/lessons.md": LESSONS}))
-    created = PlanCreated(plan="plan-001", title="Some texts", request="Write more texts.", path="")
+    created = ItemOpened(item="plan-001", title="Some texts", request="Write more texts.", path="")
     project.ledger.append("plan-001", [created], expected=0)
     return project
 

@@ -18,10 +18,10 @@ from planforge.app.project import Project
 from planforge.kernel.events import (
     AttemptRejected,
     GateDecided,
+    ItemOpened,
     PatchProposed,
     Payload,
     PlanApproved,
-    PlanCreated,
     RunStarted,
     VerifyFailed,
 )
@@ -61,7 +61,7 @@ TEXTS = {
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     made = Project.create(repository(tmp_path / "project", {"app.py": "print(1)\n", CI: "on: push\n"}))
-    created = PlanCreated(plan="plan-001", title="T", request="R", path="docs/plans/plan-001-t.md")
+    created = ItemOpened(item="plan-001", title="T", request="R", path="docs/plans/plan-001-t.md")
     started = RunStarted(
         run="run-001", flow="plan_run", flow_version=1, subject="plan-001", request=Payload()
     )

@@ -79,7 +79,7 @@ def test_every_table_is_compared(project: Project) -> None:
 
 def test_many_differences_are_counted_and_the_first_ones_named(project: Project) -> None:
     many = [
-        events.PlanCreated(plan=f"plan-{number:03}", title="", request="", path="") for number in range(2, 90)
+        events.ItemOpened(item=f"plan-{number:03}", title="", request="", path="") for number in range(2, 90)
     ]
     project.ledger.append("plans", many, expected=0)
     another_client(project.state, "UPDATE plans SET title = 'mine'")
@@ -103,7 +103,7 @@ def test_what_others_write_meanwhile_is_neither_refused_nor_taken_for_a_differen
 
     def write(folded: int, head: int) -> None:
         told.append((folded, head))
-        plan = events.PlanCreated(plan=f"late-{folded}", title="", request="", path="", steps=(PHASE_1,))
+        plan = events.ItemOpened(item=f"late-{folded}", title="", request="", path="", steps=(PHASE_1,))
         writer.append("late", [plan], expected=None)
 
     found = ledgers.compare(project.ledger, write)

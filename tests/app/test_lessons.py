@@ -17,10 +17,10 @@ from planforge.kernel.effects import Inspect
 from planforge.kernel.events import (
     AttemptRejected,
     AuditRecorded,
+    ItemMoved,
+    ItemOpened,
     LessonDecided,
     Payload,
-    PlanCreated,
-    PlanMoved,
     RecordedFinding,
     RunStarted,
 )
@@ -263,8 +263,8 @@ def planned(project: Project) -> Project:
         for number in (1, 2)
     ]
     path = "docs/plans/plan-001-t.md"
-    created = PlanCreated(plan="plan-001", title="T", request="R", path=path)
-    moved = PlanMoved(plan="plan-001", by="close", status="CLOSED", actor="Ada", reason="done")
+    created = ItemOpened(item="plan-001", title="T", request="R", path=path)
+    moved = ItemMoved(item="plan-001", by="close", status="CLOSED", actor="Ada", reason="done")
     started = RunStarted(run="run-001", flow="forge", flow_version=1, subject="plan-001", request=Payload())
     project.ledger.append("plan-001", [created], expected=0)
     project.ledger.append("run-001", [started, *audits, *refused], expected=0)
@@ -342,7 +342,7 @@ def test_a_lesson_whose_source_is_a_plan_of_this_project_decides_about_it(planne
 
 
 def test_only_plans_that_have_ended_are_to_be_decided_about(planned: Project) -> None:
-    created = PlanCreated(plan="plan-002", title="T", request="R", path="docs/plans/plan-002-t.md")
+    created = ItemOpened(item="plan-002", title="T", request="R", path="docs/plans/plan-002-t.md")
     planned.ledger.append("plan-002", [created], expected=0)
     assert undecided(planned) == ["plan-001"]
     assert lessons.listed(planned).undecided == ("plan-001",)

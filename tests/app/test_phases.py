@@ -275,8 +275,8 @@ def test_a_plan_whose_phases_were_all_left_out_is_closed_by_an_override_alone(te
     assert texts.status == "DONE"
     statuses.move(texts.project, "1", "close", actor="Ada", reason="x", override=True, without_landing=True)
     assert texts.status == "CLOSED"
-    (moved,) = texts.recorded(events.PlanMoved)
-    assert isinstance(moved, events.PlanMoved)
+    (moved,) = texts.recorded(events.ItemMoved)
+    assert isinstance(moved, events.ItemMoved)
     assert moved.override
 
 
@@ -284,8 +284,8 @@ def test_a_plan_whose_phases_were_all_left_out_is_closed_by_an_override_alone(te
 def test_a_plan_with_evidence_is_closed_without_an_override(texts: Texts) -> None:
     texts.run()
     statuses.move(texts.project, "1", "close", actor="Ada", reason="enough", without_landing=True)
-    (moved,) = texts.recorded(events.PlanMoved)
-    assert isinstance(moved, events.PlanMoved)
+    (moved,) = texts.recorded(events.ItemMoved)
+    assert isinstance(moved, events.ItemMoved)
     assert (moved.override, texts.status) == (False, "CLOSED")
 
 

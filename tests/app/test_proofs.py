@@ -44,7 +44,7 @@ def started(run: str, plan: str) -> Event:
 
 
 def created(plan: str) -> Event:
-    return events.PlanCreated(plan=plan, title=f"title of {plan}", request="r", path="p")
+    return events.ItemOpened(item=plan, title=f"title of {plan}", request="r", path="p")
 
 
 def step(plan: str, base: str) -> Event:
@@ -88,7 +88,7 @@ def test_what_belongs_to_the_run_is_in_it_and_the_rest_is_hashes(project: Projec
     add(project, "run-009", events.RunEnded(run="run-009", succeeded=True, reason="r", exit_code=0))
     proof = told(project)
     assert kept(proof) == [
-        (PLAN, "PlanCreated"),
+        (PLAN, "ItemOpened"),
         (RUN, "RunStarted"),
         ("leases", "LeaseGranted"),
         ("leases", "LeaseGranted"),
@@ -125,7 +125,7 @@ def test_an_event_of_format_1_between_ours_is_there_as_it_is(project: Project) -
     _as_format_1(project.state / "ledger.db")
     again = Project(project.root)
     proof = told(again)
-    assert kept(proof) == [(PLAN, "PlanCreated"), ("plan-009", "PlanCreated"), (RUN, "RunStarted")]
+    assert kept(proof) == [(PLAN, "ItemOpened"), ("plan-009", "ItemOpened"), (RUN, "RunStarted")]
     again.ledger.close()
 
 

@@ -22,9 +22,9 @@ from planforge.kernel.effects import AskHuman, Flow, Reply
 from planforge.kernel.events import (
     Choice,
     Event,
+    ItemOpened,
     PatchProposed,
     Payload,
-    PlanCreated,
     QuestionAnswered,
     QuestionAsked,
     RunEnded,
@@ -47,7 +47,7 @@ QUESTION = AskHuman(question="the loop goes round in circles; what now?", choice
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = repository(tmp_path_factory.mktemp("questions") / "project", {"app.py": "print(1)\n"})
     project = Project.create(place)
-    created = PlanCreated(plan=PLAN, title="T", request="R", path="docs/plans/plan-001-t.md")
+    created = ItemOpened(item=PLAN, title="T", request="R", path="docs/plans/plan-001-t.md")
     project.ledger.append(PLAN, [created], expected=0)
     for run, subject in ((RUN, PLAN), ("run-002", "")):
         started = RunStarted(run=run, flow="forge", flow_version=1, subject=subject, request=Payload())

@@ -78,7 +78,7 @@ def test_what_is_not_done_is_told_only_to_those_who_ask(field: Field) -> None:
         plan=two, run="run-009", succeeded=False, reason="it blocks", branch=f"planforge/{two}", commit="c"
     )
     field.say(("run-009", end))
-    made = events.PlanCreated(plan="plan-009", title="", request="", path="p.md")
+    made = events.ItemOpened(item="plan-009", title="", request="", path="p.md")
     field.say(("plan-009", made))
     assert (order(field), held(field)) == ([], {})
     assert held(field, one, two, "plan-009") == {

@@ -13,7 +13,7 @@ import planforge as package
 from planforge.app import story
 from planforge.app.project import Project
 from planforge.kernel import leases
-from planforge.kernel.events import PatchApplied, PlanCreated, PlanStarted, RunStarted
+from planforge.kernel.events import ItemOpened, PatchApplied, PlanStarted, RunStarted
 from planforge.kernel.payloads import unpack
 from programs import document, planforge
 from rehearsals import eventually, rehearsal
@@ -91,7 +91,7 @@ def test_a_secret_in_a_request_is_not_stored(tmp_path: Path) -> None:
     ledger = Project(root).ledger
     events = [item.event for item in ledger.since()]
     (started,) = [event for event in events if isinstance(event, RunStarted)]
-    (created,) = [event for event in events if isinstance(event, PlanCreated)]
+    (created,) = [event for event in events if isinstance(event, ItemOpened)]
     for text in (unpack(ledger, started.request).decode(), created.request):
         assert "[redacted:github-token]" in text
         assert "[redacted:MY_API_TOKEN]" in text

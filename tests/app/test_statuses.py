@@ -22,8 +22,8 @@ from planforge.kernel import events
 from planforge.kernel.events import Event, Recorded
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.replay.proof_reading import unpack
-from planforge.rules.states import IllegalTransition, Machine
-from planforge.rules.states.tables import END_RUN, PHASE, PLAN, TASK
+from planforge.kernel.work.lifecycle import IllegalTransition, Machine
+from planforge.kernel.work.lifecycle.tables import END_RUN, PHASE, PLAN, TASK
 from programs import document, planforge
 from rehearsals import Actions, Rehearsal, copied
 from repositories import commit, git
@@ -73,7 +73,7 @@ class Place(NamedTuple):
 
     def put(self, status: str) -> None:
         """Whatever the plan is, it is this now."""
-        moved = events.PlanMoved(plan=P, by="nobody", status=status, actor="", reason="")
+        moved = events.ItemMoved(item=P, by="nobody", status=status, actor="", reason="")
         self.project.ledger.append(P, [moved], expected=None)
 
 

@@ -31,11 +31,11 @@ from planforge.kernel.events import (
     EffectCompleted,
     Event,
     GateDecided,
+    ItemOpened,
     PatchApplied,
     PatchProposed,
     Payload,
     PlanApproved,
-    PlanCreated,
     PlanStarted,
     QuestionAnswered,
     RunEnded,
@@ -62,7 +62,7 @@ def command(plan: Rehearsal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 def project(plan: Rehearsal) -> Project:
     """The repository of a plan that is approved, with another plan that a run is at."""
     found = Project(plan.root)
-    created = PlanCreated(plan=OTHER, title="T", request="R", path="docs/plans/plan-007-t.md")
+    created = ItemOpened(item=OTHER, title="T", request="R", path="docs/plans/plan-007-t.md")
     started = RunStarted(run=RUN, flow="plan_run", flow_version=1, subject=OTHER, request=Payload())
     found.ledger.append(OTHER, [created], expected=0)
     found.ledger.append(RUN, [started], expected=0)
@@ -603,7 +603,7 @@ def test_a_plan_that_is_approved_is_not_approved_by_somebody_else_as_well(
 
 def test_a_yes_to_one_plan_runs_no_other_with_the_same_text(project: Project, command: Command) -> None:
     """Also not if it is copied into the stream of that plan."""
-    twin = PlanCreated(plan="plan-008", title="T", request="R", path="docs/plans/plan-008-t.md")
+    twin = ItemOpened(item="plan-008", title="T", request="R", path="docs/plans/plan-008-t.md")
     write(project, "plan-008", twin)
     (project.root / twin.path).write_bytes((project.root / FILE).read_bytes())
     assert command("plan", "run", "8").code == 5

@@ -28,10 +28,10 @@ from planforge.documents.phases import (
 from planforge.documents.plan import PlanStatus, content_hash, parse, plan_id, structural_findings
 from planforge.errors import CannotPerform, InvalidDocument, PerformerFailed, RefusedByGate
 from planforge.kernel.effects import Access, MarkPlan, RunAgent
+from planforge.kernel.work.lifecycle.tables import PHASE, PLAN
 from planforge.rules import badges, selection
 from planforge.rules.findings import Finding, Severity, worst
 from planforge.rules.selection import Candidate, Signed
-from planforge.rules.states.tables import PHASE, PLAN
 from planforge.rules.verdicts import KINDS, Verdict
 from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
 from planforge.workflows.plan_run import PlanRunRequest, PlanRunResult, plan_run

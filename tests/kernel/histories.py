@@ -95,8 +95,8 @@ STORY: tuple[tuple[str, Event], ...] = (
     ),
     (
         "plan-001",
-        events.PlanCreated(
-            plan="plan-001", title="Count words", request="Count the wörds", path="docs/plans/plan-001.md"
+        events.ItemOpened(
+            item="plan-001", title="Count words", request="Count the wörds", path="docs/plans/plan-001.md"
         ),
     ),
     ("run-001", events.DriverStarted(run="run-001", fence=1, process=4711)),
@@ -158,8 +158,8 @@ STORY: tuple[tuple[str, Event], ...] = (
     ),
     (
         "task-001",
-        events.TaskOpened(
-            task="task-001",
+        events.ItemOpened(
+            item="task-001",
             title="Rate limits",
             request="Stop floods",
             pipeline="default",
@@ -214,9 +214,7 @@ STORY: tuple[tuple[str, Event], ...] = (
     ),
     (
         "run-004",
-        events.TaskMoved(
-            task="task-001", event="escalate", status="escalated", reason="max iterations reached"
-        ),
+        events.ItemMoved(item="task-001", by="escalate", status="escalated", reason="max iterations reached"),
     ),
     (
         "run-004",
@@ -400,7 +398,7 @@ STORY: tuple[tuple[str, Event], ...] = (
     ),
     (
         "plan-002",
-        events.PlanMoved(plan="plan-002", by="cancel", status="CANCELLED", actor="A", reason="not needed"),
+        events.ItemMoved(item="plan-002", by="cancel", status="CANCELLED", actor="A", reason="not needed"),
     ),
     (
         "plan-001",

@@ -21,8 +21,8 @@ from planforge.kernel.events import (
     EVENTS,
     AttemptRejected,
     Event,
+    ItemOpened,
     Payload,
-    PlanCreated,
     Recorded,
     RunParked,
     RunStarted,
@@ -159,8 +159,8 @@ class LedgerContract:
         assert list(ledger.since()) == []
 
     def test_a_fact_that_could_not_be_read_back_is_refused(self, ledger: Ledger) -> None:
-        unnamed = PlanCreated(plan="plan-001", title=None, request="", path="")  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="PlanCreated"):
+        unnamed = ItemOpened(item="plan-001", title=None, request="", path="")  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="ItemOpened"):
             ledger.append("plan-001", [unnamed], expected=0)
         assert list(ledger.since()) == []
 
@@ -302,7 +302,7 @@ class LedgerContract:
         failed: list[str] = []
 
         def mistaken() -> None:
-            unnamed = PlanCreated(plan="plan-001", title=None, request="", path="")  # type: ignore[arg-type]
+            unnamed = ItemOpened(item="plan-001", title=None, request="", path="")  # type: ignore[arg-type]
             try:
                 ledger.append_all([Write("a", None, [parked("never")]), Write("b", None, [unnamed])])
             except TypeError:

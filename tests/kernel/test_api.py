@@ -47,7 +47,7 @@ from planforge.kernel.api import (
     StepOutcome,
     planned,
 )
-from planforge.kernel.events import PlanCreated, Recorded, VerifyOk
+from planforge.kernel.events import ItemOpened, Recorded, VerifyOk
 from planforge.kernel.graph.queries import Blocked, Blockers, NextSteps, StepList
 from planforge.kernel.ledger import Ledger
 
@@ -209,7 +209,7 @@ def test_a_plan_without_steps_is_not_done(kernel: Kernel) -> None:
 
 def test_the_newest_plan_is_found_by_number_also_past_a_thousand(kernel: Kernel) -> None:
     assert kernel.plan.newest() == ""
-    before = PlanCreated(plan="plan-999", title="", request="", path="")
+    before = ItemOpened(item="plan-999", title="", request="", path="")
     kernel.ledger.append("plan-999", [before], expected=0)
     assert kernel.plan.newest() == "plan-999"
     assert kernel.plan.create("one more") == kernel.plan.newest() == "plan-1000"

@@ -21,7 +21,7 @@ from kernel.histories import Clock
 from kernel.ledger_contract import parked, started
 from kernel.processes import child
 from planforge.errors import PlanforgeError
-from planforge.kernel.events import PlanCreated
+from planforge.kernel.events import ItemOpened
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.ledger.storage import FORMAT, PAGE_BYTES
 from programs import COMMAND, environment, planforge
@@ -34,9 +34,7 @@ FRAME = PAGE_BYTES + 24
 def fill(ledger: Ledger) -> None:
     """Some events, over several pages of the file."""
     ledger.append("run-001", [started("run-001")], expected=0)
-    ledger.append(
-        "plan-001", [PlanCreated(plan="plan-001", title="It", request="do it", path="")], expected=0
-    )
+    ledger.append("plan-001", [ItemOpened(item="plan-001", title="It", request="do it", path="")], expected=0)
     for number in range(40):
         ledger.append("run-001", [parked(f"{number} " + "reason " * (number * 7 % 50))], expected=1 + number)
 

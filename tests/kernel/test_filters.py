@@ -78,7 +78,7 @@ def test_events_after_the_end_that_was_asked_for_are_not_read(long_ledger: Ledge
 
 def test_a_plan_is_named_by_its_stream_by_its_events_and_by_runs_about_it(long_ledger: Ledger) -> None:
     found = list(read(long_ledger, Filter(plan="plan-001")))
-    assert {"RunStarted", "PlanCreated", "StepStarted", "HandoffEmitted"} <= {item.kind for item in found}
+    assert {"RunStarted", "ItemOpened", "StepStarted", "HandoffEmitted"} <= {item.kind for item in found}
     assert {"EffectIntended", "LeaseGranted"} & {item.kind for item in found} == set()
 
 
@@ -93,9 +93,9 @@ def test_the_newest_few_are_found_without_reading_what_is_before(tmp_path: Path)
     ledger.close()
 
 
-@pytest.mark.parametrize("name", ["PlanCreated", "PLAN_CREATED", "plan-created", "plancreated"])
+@pytest.mark.parametrize("name", ["ItemOpened", "PLAN_CREATED", "plan-created", "plancreated"])
 def test_a_kind_is_known_by_any_spelling(name: str) -> None:
-    assert kind_named(name) == "PlanCreated"
+    assert kind_named(name) == "ItemOpened"
 
 
 def test_no_two_kinds_have_the_same_spelling() -> None:

@@ -32,8 +32,8 @@ from planforge.kernel.events import (
     ArtifactKind,
     Event,
     GateOpened,
+    ItemOpened,
     Payload,
-    PlanCreated,
     PlannedRisk,
     PlannedStep,
     PlanRescoped,
@@ -139,7 +139,7 @@ def test_a_plan_without_cycles_is_taken_and_one_edge_backwards_is_refused_with_a
 
 
 def test_plans_are_numbered_in_turn_and_beside_those_with_a_file(ledger: Ledger) -> None:
-    file = PlanCreated(plan="plan-041", title="t", request="r", path="docs/plans/plan-041.md")
+    file = ItemOpened(item="plan-041", title="t", request="r", path="docs/plans/plan-041.md")
     assert graph.create_plan(ledger, "one") == "plan-001"
     ledger.append("plan-041", [file], expected=0)
     assert graph.create_plan(ledger, "two\nlines", criteria=["fast"]) == "plan-042"
@@ -234,7 +234,7 @@ def done(name: str) -> StepCompleted:
 def test_a_plan_file_begun_again_unchanged_is_the_same_revision_with_what_was_not_kept_pending(
     ledger: Ledger,
 ) -> None:
-    file = PlanCreated(plan="plan-001", title="t", request="r", path="p.md")
+    file = ItemOpened(item="plan-001", title="t", request="r", path="p.md")
     ledger.append("x", [file, begun(*CHAIN), done("a"), done("b"), begun(*CHAIN, kept=("a",))], expected=0)
     assert graph.newest(ledger, "plan-001") == "plan-001"
     assert ready(ledger) == ["b"]
@@ -606,7 +606,7 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
     "holder": st.sampled_from(["", "w"]),
 }
 wild: list[type[Event]] = [
-    kind for kind in events.EVENTS.values() if "plan" in kind.__struct_fields__ and kind is not PlanCreated
+    kind for kind in events.EVENTS.values() if "plan" in kind.__struct_fields__ and kind is not ItemOpened
 ]
 wild += [StepStarted, StepCompleted, StepFailed, GateOpened, RiskRaised, RiskSettled, PlanStarted] * 4
 wild += [events.StepSkipped, events.StepReopened, events.PhasesGenerated] * 4
@@ -633,8 +633,8 @@ def test_no_history_stops_the_fold_or_makes_it_miscount(
     history: list[tuple[str, Event]], data: st.DataObject
 ) -> None:
     created = [
-        PlanCreated(
-            plan=plan, title="", request="", path="", steps=data.draw(wild_steps), risks=data.draw(wild_risks)
+        ItemOpened(
+            item=plan, title="", request="", path="", steps=data.draw(wild_steps), risks=data.draw(wild_risks)
         )
         for plan in ("plan-001", "plan-002")
     ]
@@ -664,7 +664,7 @@ def test_completing_a_step_touches_only_the_steps_that_depend_on_it(dependents: 
         projections.create(db)
         steps = [step("a"), *(step(f"d{n}", "a") for n in range(dependents))]
         steps += [step(f"o{n}") for n in range(others)]
-        created = PlanCreated(plan="plan-001", title="", request="", path="", steps=tuple(steps))
+        created = ItemOpened(item="plan-001", title="", request="", path="", steps=tuple(steps))
         projections.project(db, created, recorded(created, 1))
         before = db.total_changes()
         projections.project(db, done("a"), recorded(done("a"), 2))

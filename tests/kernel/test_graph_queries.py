@@ -366,7 +366,7 @@ def test_a_timeline_has_the_events_of_its_plan_revision_or_step_and_can_be_read_
     assert [seq for seq, _ in kinds(P)[0]] == [1, 3, 4, 7, 8, 9, 10, 11]
     assert [seq for seq, _ in kinds("plan-001.r1")[0]] == [1, 3, 4, 7, 8]
     assert [seq for seq, _ in kinds("plan-001.r2")[0]] == [9, 10, 11]
-    assert kinds(P, limit=3) == ([(1, "PlanCreated"), *one], 4)
+    assert kinds(P, limit=3) == ([(1, "ItemOpened"), *one], 4)
     assert [seq for seq, _ in kinds(P, after=4, limit=2)[0]] == [7, 8]
     assert kinds(P, after=9, limit=2)[1] is None
 

@@ -322,7 +322,7 @@ PRAGMA user_version = 1;
 """
 
 BODIES_OF_FORMAT_1 = [
-    ("PlanCreated", b'{"path":"p.md","plan":"plan-001","request":"do it","title":"It"}'),
+    ("ItemOpened", b'{"path":"p.md","plan":"plan-001","request":"do it","title":"It"}'),
     (
         "PlanStarted",
         b'{"base":"c0","branch":"b","content":"h","kept":[],"plan":"plan-001","run":"run-001","steps":'

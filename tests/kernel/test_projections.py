@@ -12,10 +12,10 @@ from planforge.kernel.events import (
     AttemptRejected,
     DriverStarted,
     Event,
+    ItemOpened,
     PatchApplied,
     Payload,
     PlanApproved,
-    PlanCreated,
     PlanEnded,
     PlanForged,
     PlanStarted,
@@ -37,7 +37,7 @@ started = RunStarted(run=R, flow="forge", flow_version=1, subject=P, request=Pay
 driven = DriverStarted(run=R, fence=1, process=1)
 waiting = RunParked(run=R, reason="approve?")
 
-created = PlanCreated(plan=P, title="Words", request="Count", path="docs/plans/plan-001.md")
+created = ItemOpened(item=P, title="Words", request="Count", path="docs/plans/plan-001.md")
 written = PlanWritten(plan=P, round=2, cause="audit", title="All words", content="c1", object="o1")
 forged = PlanForged(plan=P, content="c1", rounds=2, reason="", clean=True)
 approved = PlanApproved(plan=P, gate="plan", content="c2", actor="A")

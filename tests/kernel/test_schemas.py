@@ -158,7 +158,7 @@ def test_a_line_of_the_log_is_valid_only_with_the_event_of_its_kind(ledger: Ledg
         "hash": recorded.hash,
     }
     assert problems("Recorded", line) == []
-    for spoilt in ({"kind": "PlanCreated"}, {"kind": "MoonRose"}, {"seq": 0}, {"event": None}, {"at": 5}):
+    for spoilt in ({"kind": "ItemOpened"}, {"kind": "MoonRose"}, {"seq": 0}, {"event": None}, {"at": 5}):
         assert problems("Recorded", line | spoilt) != []
 
 
@@ -174,10 +174,10 @@ def test_documents_are_described_as_they_are_printed(ledger: Ledger) -> None:
 
 
 def test_a_schema_is_found_by_any_spelling_and_an_unknown_one_is_refused() -> None:
-    assert schemas.schema("PLAN_CREATED")["title"] == "PlanCreated"
+    assert schemas.schema("PLAN_CREATED")["title"] == "ItemOpened"
     with pytest.raises(InvalidInput, match="there is no schema `PlanCreate`") as refused:
         schemas.schema("PlanCreate")
-    assert "`PlanCreated`" in text(refused.value.hint)
+    assert "`ItemOpened`" in text(refused.value.hint)
 
 
 def test_the_list_names_all() -> None:

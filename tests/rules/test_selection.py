@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from planforge.errors import InvalidInput, NotFound, RefusedByGate
 from planforge.interfaces.cli.typed import text
+from planforge.kernel.work.lifecycle.tables import PHASE
 from planforge.rules import selection
 from planforge.rules.selection import MET, Candidate, Signed
-from planforge.rules.states.tables import PHASE
 
 LETTERS = {"p": "pending", "i": "in-progress", "d": "done", "f": "failed", "s": "skipped"}
 

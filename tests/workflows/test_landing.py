@@ -32,6 +32,7 @@ from planforge.kernel.events import (
     ConflictedPath,
     ConflictsForeseen,
     ForeseenConflict,
+    ItemMoved,
     LandingBroken,
     LandingCaughtUp,
     LandingConflicted,
@@ -39,7 +40,6 @@ from planforge.kernel.events import (
     PlanHeldBack,
     PlanLanded,
     StepReopened,
-    TaskMoved,
 )
 from planforge.kernel.evidence import Outcome
 from planforge.workflows.landing import (
@@ -191,7 +191,7 @@ def task(status: str = "committed") -> QueuedPlan:
 
 
 def moves(flow: Driven[LandResult]) -> list[tuple[str, str]]:
-    return [(note.event, note.status) for note in notes(flow, TaskMoved)]
+    return [(note.event, note.status) for note in notes(flow, ItemMoved)]
 
 
 @pytest.mark.parametrize(

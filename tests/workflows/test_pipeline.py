@@ -26,19 +26,19 @@ from planforge.kernel.effects import (
 from planforge.kernel.events import (
     AttemptRejected,
     FrictionNoted,
+    ItemMoved,
     PatchApplied,
     PhasesGenerated,
     RecordedFinding,
     StageEnded,
     StageStarted,
     TaskEnded,
-    TaskMoved,
     TierEscalated,
 )
 from planforge.kernel.evidence import Outcome
+from planforge.kernel.work.lifecycle.tables import TASK
 from planforge.rules.pipelines import Pipeline, Stage
 from planforge.rules.pipelines.builtin import BUG_QUICK, BUILTIN, DEFAULT, MODULE, POLISH
-from planforge.rules.states.tables import TASK
 from planforge.workflows.course import PipelineRequest, PipelineResult, Player, Standing
 from planforge.workflows.pipeline import pipeline
 from tries import tries
@@ -108,7 +108,7 @@ def landings(flow: Driven[PipelineResult]) -> list[Land]:
 
 
 def statuses(flow: Driven[PipelineResult]) -> list[str]:
-    return [note.status for note in flow.notes if isinstance(note, TaskMoved)]
+    return [note.status for note in flow.notes if isinstance(note, ItemMoved)]
 
 
 def issues(flow: Driven[PipelineResult]) -> list[str]:
@@ -748,8 +748,8 @@ def test_every_run_ends_and_what_lands_was_approved(
         assert landing.commit == came[of.stages[-1].name].commit
     status = TASK.initial
     for note in flow.notes:
-        if isinstance(note, TaskMoved):
-            assert TASK.after(status, note.event) == note.status
+        if isinstance(note, ItemMoved):
+            assert TASK.after(status, note.by) == note.status
             status = note.status
     assert flow.result.done == (not flow.result.stage)
 

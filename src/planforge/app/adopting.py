@@ -17,8 +17,8 @@ from planforge.actions import see
 from planforge.app import approvals, phases, plans, work
 from planforge.documents.plan import PlanStatus, content_hash, header_faults, parse, plan_id, task_id
 from planforge.errors import Conflict, InvalidDocument, InvalidInput, NotFound, PlanforgeError
-from planforge.kernel.events import PlanCreated, PlanMoved, PlanWritten
-from planforge.kernel.projections.work import own_task
+from planforge.kernel.events import ItemMoved, ItemOpened, PlanWritten
+from planforge.kernel.projections.items import own_task
 from planforge.kernel.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -127,12 +127,12 @@ def _events(project: Project, plan: str, path: str, text: str, actor: str) -> li
     document = parse(text)
     recorded = Redactor.of_environment().text(text).encode()
     made: list[Event] = [
-        PlanCreated(
-            plan=plan,
+        ItemOpened(
+            item=plan,
             title=document.title,
             request=document.title,
             path=path,
-            task=task_id(document.task) or own_task(plan),
+            parent=task_id(document.task) or own_task(plan),
         ),
         PlanWritten(
             plan=plan,
@@ -146,7 +146,7 @@ def _events(project: Project, plan: str, path: str, text: str, actor: str) -> li
     if document.status in OVER:
         said = f"its file says that it is {document.status}"
         over = OVER[document.status]
-        made.append(PlanMoved(plan=plan, by="adopt", status=over, actor=actor, reason=said, override=True))
+        made.append(ItemMoved(item=plan, by="adopt", status=over, actor=actor, reason=said, override=True))
     return made
 
 

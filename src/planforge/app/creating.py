@@ -24,7 +24,7 @@ from planforge.documents import requests, template
 from planforge.documents.imports import LIMIT, one_line, plain
 from planforge.documents.template import is_blank
 from planforge.errors import Conflict, InvalidDocument, InvalidInput, PlanEdited
-from planforge.kernel.events import PlanCreated, PlanWritten
+from planforge.kernel.events import ItemOpened, PlanWritten
 from planforge.kernel.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -72,29 +72,29 @@ def create(
     given = redact.text(context.text) if context else ""
     source = context.source if context else ""
 
-    def render(created: PlanCreated) -> str:
+    def render(created: ItemOpened) -> str:
         asked = said if said.strip() != title else ""
         return _filled(project, own, form, created, asked, given, source)
 
     return _made(project, redact, title, said, task, given, render, source=source, template=own)
 
 
-def own_form(project: Project, created: PlanCreated, request: str, given: str, source: str) -> str:
+def own_form(project: Project, created: ItemOpened, request: str, given: str, source: str) -> str:
     """The file that a plan begins as which an agent is to draft; empty if the project has no template."""
     own, form = _template(project)
     return _filled(project, own, form, created, request, given, source) if own else ""
 
 
 def _filled(
-    project: Project, own: str, form: str, created: PlanCreated, request: str, given: str, source: str
+    project: Project, own: str, form: str, created: ItemOpened, request: str, given: str, source: str
 ) -> str:
     """The template as the file of one plan, with what was asked for and what was given along."""
     try:
         text = template.filled(
             form,
-            plan=created.plan,
+            plan=created.item,
             title=created.title,
-            task=created.task,
+            task=created.parent,
             date=work.today(),
             project=project.root.name,
         )
@@ -112,15 +112,15 @@ def adopt(project: Project, found: Imported, *, task: str = "", new: bool = Fals
     if not new:
         backing.require_new(project, title, task, Action("plan import", found.source, new=True))
 
-    def render(created: PlanCreated) -> str:
+    def render(created: ItemOpened) -> str:
         return plans.render_new(
-            plan=plans.PlanId(created.plan),
+            plan=plans.PlanId(created.item),
             title=title,
             created=work.today(),
             project=project.root.name,
             request="",
             body=found.body,
-            task=created.task,
+            task=created.parent,
             context=found.context,
             source=found.source,
         )
@@ -167,7 +167,7 @@ def _made(
     request: str,
     task: str,
     description: str,
-    render: Callable[[PlanCreated], str],
+    render: Callable[[ItemOpened], str],
     *,
     source: str,
     template: str = "",
@@ -180,7 +180,7 @@ def _made(
             if len(text.encode()) > LARGEST:
                 raise InvalidInput(f"the plan would have more than {LARGEST} bytes", "give it less")
             written = PlanWritten(
-                plan=created.plan,
+                plan=created.item,
                 round=0,
                 cause="draft",
                 title=plans.parse(text).title,
@@ -190,16 +190,16 @@ def _made(
             path = project.root / created.path
             part = _part(path, text.encode())
             try:
-                project.ledger.append(created.plan, [created, written], expected=0)
-                _put(part, path, created.plan)
+                project.ledger.append(created.item, [created, written], expected=0)
+                _put(part, path, created.item)
             except Conflict:
                 continue  # somebody else took this number; the next one is ours
             finally:
                 part.unlink(missing_ok=True)
             break
     return Created(
-        plan=created.plan,
-        task=created.task,
+        plan=created.item,
+        task=created.parent,
         title=written.title,
         path=created.path,
         status=plans.PlanStatus.DRAFT.value,

@@ -24,7 +24,7 @@ from planforge.app.work import today
 from planforge.errors import InvalidInput, NotFound, RefusedByGate
 from planforge.kernel import directories
 from planforge.kernel.effects import AskHuman, Reply, Tip
-from planforge.kernel.events import PlanCreated
+from planforge.kernel.events import ItemOpened
 from planforge.kernel.objects import write_atomically
 from planforge.workflows.demo import DemoRequest, MakeSample
 
@@ -78,11 +78,11 @@ def _begun(place: Path, *, pace: float, agent: str, live: bool) -> tuple[Project
     if agent:
         player = Player(agent=agent, live=live)
         write_atomically(project.state / CAST, msgspec.json.encode(player))
-    created = PlanCreated(plan="plan-001", title=story.TITLE, request=story.REQUEST, path=PLAN_FILE)
+    created = ItemOpened(item="plan-001", title=story.TITLE, request=story.REQUEST, path=PLAN_FILE)
 
     def asked(run: str) -> DemoRequest:
         return DemoRequest(
-            plan=created.plan,
+            plan=created.item,
             run=run,
             path=PLAN_FILE,
             title=story.TITLE,
@@ -90,7 +90,7 @@ def _begun(place: Path, *, pace: float, agent: str, live: bool) -> tuple[Project
             today=today(),
         )
 
-    return project, runs.begin(project, "demo", created.plan, asked, created)
+    return project, runs.begin(project, "demo", created.item, asked, created)
 
 
 def _require_able(agent: str, *, live: bool) -> None:

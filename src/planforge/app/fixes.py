@@ -7,7 +7,6 @@ the approval is bound to their hash, and is refused to agents like any other.
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
@@ -17,12 +16,13 @@ import msgspec
 from planforge.actions import TEXT, Action, Advice, Blank, see
 from planforge.app import approvals, plans, queue, runs, statuses, work
 from planforge.app.deciders import require_no_agent, require_other_author
-from planforge.documents.plan import fix_id, is_fix, parse_name
+from planforge.documents.plan import is_fix, parse_name
 from planforge.errors import Conflict, InvalidInput, NotFound, RefusedByGate
-from planforge.kernel.events import PlanApproved, PlanCreated
+from planforge.kernel.events import ItemOpened, PlanApproved
 from planforge.kernel.objects import address
 from planforge.kernel.paths import normalise_all
 from planforge.kernel.redaction import Redactor
+from planforge.kernel.work.items import Kind, following
 from planforge.rules import small
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def begin(
     base, content = work.head(project), address(text.encode())
     while True:
         fix = _next(project)
-        created = PlanCreated(plan=fix, title=title, request=text, path="")
+        created = ItemOpened(item=fix, title=title, request=text)
         yes = PlanApproved(plan=fix, gate=GATE, content=content, actor=actor, token=secrets.token_hex(16))
         asked = _asked(project, fix, title, text, content, base)
         wanted = msgspec.structs.replace(asked, files=scope, anyway=suspicions)
@@ -176,8 +176,7 @@ def _title(text: str) -> str:
 
 
 def _next(project: Project) -> str:
-    numbers = [int(found[1]) for row in plans.rows(project) if (found := re.match(r"fix-(\d+)$", row.plan))]
-    return fix_id(max(numbers, default=0) + 1)
+    return following(Kind.FIX, (row.plan for row in plans.rows(project)))
 
 
 def _asked(project: Project, fix: str, title: str, request: str, content: str, base: str) -> FixRequest:

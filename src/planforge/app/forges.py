@@ -34,7 +34,7 @@ from planforge.kernel.events import (
     EffectCompleted,
     EffectFailed,
     EffectIntended,
-    PlanCreated,
+    ItemOpened,
     PlanForged,
     RecordedFinding,
     RunEnded,
@@ -216,7 +216,7 @@ def _require(plan: PlanRow, faults: tuple[str, ...], then: Action) -> None:
 
 
 def _request_of(project: Project, plan: str) -> str:
-    created = (item.event for item in project.ledger.stream(plan) if isinstance(item.event, PlanCreated))
+    created = (item.event for item in project.ledger.stream(plan) if isinstance(item.event, ItemOpened))
     return next((event.request for event in created), "")
 
 

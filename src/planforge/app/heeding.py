@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from planforge.agents import standards
 from planforge.documents import lessons as lesson_file
 from planforge.kernel.effects import GatherContext, GatheredPart
-from planforge.kernel.events import ContextSource, PlanCreated, TaskOpened
+from planforge.kernel.events import ContextSource, ItemOpened
 from planforge.kernel.paths import exact
 from planforge.kernel.tokens import estimate
 from planforge.kernel.wording import counted
@@ -75,6 +75,6 @@ def _wanted(project: Project, name: str) -> str:
     """What somebody wants, in their own words: of a plan or of a task."""
     for item in project.ledger.stream(name):
         match item.event:
-            case PlanCreated(title=title, request=request) | TaskOpened(title=title, request=request):
+            case ItemOpened(title=title, request=request):
                 return f"{title}\n{request}"
     return ""

@@ -22,6 +22,7 @@ from planforge.kernel.effects import HeldPlan, Probed, Target
 from planforge.kernel.events import ForeseenConflict
 from planforge.kernel.locks import held
 from planforge.kernel.objects import address
+from planforge.kernel.work.items import Kind, is_named
 from planforge.workspace.landing import branches, merges, places, updates
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _wanted(project: Project, names: Collection[str]) -> tuple[str, ...]:
 
 
 def _named(project: Project, name: str) -> str:
-    if not tasks.is_named(name) or plans.of_task(project, name) is not None:
+    if not is_named(name, Kind.TASK) or plans.of_task(project, name) is not None:
         return plans.row(project, name).plan
     found = tasks.row(project, name)
     if not found.branch:
@@ -346,7 +347,7 @@ def _take_left(told: LandReport, event: events.Event) -> None:
 
 def _next(project: Project, told: LandReport) -> Iterator[Action]:
     for item in told.left:
-        if tasks.is_named(item.plan):
+        if is_named(item.plan, Kind.TASK):
             yield Action("task show" if item.why == "held" else "task resume", item.plan)
         elif item.why != "held" and is_fix(item.plan):
             yield Action("fix", again=item.plan)

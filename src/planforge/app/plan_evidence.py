@@ -133,7 +133,7 @@ class _Gathered:
         """Most events change nothing here."""
 
     @take.register
-    def _(self, event: events.PlanCreated) -> None:
+    def _(self, event: events.ItemOpened) -> None:
         self.request = event.request
 
     @take.register

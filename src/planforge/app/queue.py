@@ -25,6 +25,7 @@ from planforge.kernel.effects import HeldPlan, Queue, QueuedPlan, QueuedStep
 from planforge.kernel.events import Event
 from planforge.kernel.filters import Filter, read
 from planforge.kernel.graph.steps import Happened, happened
+from planforge.kernel.work.items import Kind, is_named, kind_of
 from planforge.workspace.archive import ARCHIVE
 from planforge.workspace.git import Git
 from planforge.workspace.landing.merges import Work, beyond, changed, facts, is_ancestor
@@ -121,8 +122,10 @@ class Story:
         self.age = item.seq
 
     @take.register
-    def _(self, event: events.PlanMoved, item: Happened) -> None:
+    def _(self, event: events.ItemMoved, item: Happened) -> None:
         del item
+        if kind_of(event.item) is Kind.TASK:
+            return  # its row says how it stands
         said = f"it is {event.status} ({event.actor}: {event.reason})"
         self.moved = "" if event.status == "DONE" else said
 
@@ -199,7 +202,7 @@ def made(project: Project) -> set[str]:
     found = set()
     for item in read(project.ledger, Filter(kinds=MADE)):
         match item.event:
-            case events.PatchProposed(plan=plan) if not tasks.is_named(plan):
+            case events.PatchProposed(plan=plan) if not is_named(plan, Kind.TASK):
                 continue  # what lands of a plan was applied
             case events.PatchProposed() | events.PatchApplied() | events.PlanLanded() as event:
                 found.add(event.commit)
@@ -210,7 +213,7 @@ def made(project: Project) -> set[str]:
 
 def require_wanted(project: Project, name: str) -> None:
     """Refuse to land what a person has closed, cancelled or abandoned, perhaps while it was being tested."""
-    row = tasks.row(project, name) if tasks.is_named(name) else plans.row(project, name)
+    row = tasks.row(project, name) if is_named(name, Kind.TASK) else plans.row(project, name)
     if row.status in GIVEN_UP:
         raise CannotPerform(f"it is {row.status}")
 

@@ -187,7 +187,7 @@ class _Teller:
         self.document.cancelled = event.reason.startswith(CANCELLED)
 
     @take.register
-    def _(self, event: events.PlanCreated) -> None:
+    def _(self, event: events.ItemOpened) -> None:
         self.document.title, self.document.request = event.title, event.request
         self.document.path = event.path
 
@@ -283,11 +283,6 @@ class _Teller:
         attempt = self._attempt(event.step, event.attempt)
         attempt.accepted, attempt.landed = True, event.commit
         self.document.landed_commit, self.document.landed_tree = event.commit, event.tree
-
-    @take.register
-    def _(self, event: events.TaskOpened) -> None:
-        self.document.title, self.document.request = event.title, event.request
-        self.document.path = event.path
 
     @take.register
     def _(self, event: events.StageStarted) -> None:

@@ -1,5 +1,5 @@
 """
-Which status a plan gets next, held to its table in `rules/states`.
+Which status a plan gets next, held to its table in `kernel/work/lifecycle`.
 
 Whatever gives a plan another status is asked here first: people's commands while
 they write, facts of a run before they are recorded, the status line of the file
@@ -18,17 +18,16 @@ from planforge.actions import TEXT, Action, Advice
 from planforge.errors import RefusedByGate
 from planforge.kernel import events
 from planforge.kernel.ledger import Write
+from planforge.kernel.work.items import Kind, kind_of
+from planforge.kernel.work.lifecycle import IllegalTransition
+from planforge.kernel.work.lifecycle.statuses import MACHINES, Given, given
+from planforge.kernel.work.lifecycle.tables import PLAN
 from planforge.rules.badges import Badge
-from planforge.rules.states import IllegalTransition
-from planforge.rules.states.tables import PLAN
 
 if TYPE_CHECKING:
     from planforge.app.plans import PlanRow
     from planforge.app.project import Project
     from planforge.kernel.events import Event
-
-AUDIT = "audit"
-"""The kind of step that makes a plan `AUDITING`."""
 
 CLOSE = "close"
 
@@ -58,42 +57,26 @@ def require_of(plan: PlanRow, target: str) -> None:
 
 
 def admitting(project: Project) -> Callable[[Event], None]:
-    """What refuses the facts of a run that would give a plan a status which it may not have."""
+    """What refuses the facts of a run that would give an item a status which it may not have."""
 
     def admit(event: Event) -> None:
-        given = given_by(project, event)
-        if given is not None:
-            require(project, *given)
+        moved = given(project.ledger.query, event)
+        if moved is None or moved.counted:
+            return
+        if kind_of(moved.item) in (Kind.PLAN, Kind.FIX):
+            require(project, moved.item, moved.status)
+        else:
+            _require_row(project, moved)
 
     return admit
 
 
-def given_by(project: Project, event: Event) -> tuple[str, str] | None:
-    """The plan with a file that an event gives a status, and which one."""
-    match event:
-        case events.PlanForged(plan=plan, content=content) if content:
-            return plan, "REVIEW"
-        case events.PlanApproved(plan=plan):
-            return plan, "APPROVED"
-        case events.PlanStarted(plan=plan):
-            return plan, "IMPLEMENTING"
-        case events.StepStarted(plan=plan, step=step) if _kind(project, plan, step) == AUDIT:
-            return plan, "AUDITING"
-        case events.PlanPaused(plan=plan):
-            return plan, "IMPLEMENTING"
-        case events.PlanEnded(plan=plan, succeeded=succeeded):
-            return plan, "DONE" if succeeded else "REVIEW"
-        case events.StepReopened(plan=plan):
-            return plan, "REVIEW"
-        case events.PlanMoved(plan=plan, status=status):
-            return plan, status
-    return None
-
-
-def _kind(project: Project, plan: str, step: str) -> str:
-    from planforge.app import plans
-
-    return next((found.kind for found in plans.steps(project, plan) if found.step == step), "")
+def _require_row(project: Project, moved: Given) -> None:
+    """Refuse what is not a row of the table of its kind."""
+    for (status,) in list(project.ledger.query("SELECT status FROM items WHERE item = ?", moved.item)):
+        machine = MACHINES[kind_of(moved.item)]
+        if machine.after(status, moved.by, moved.item) != moved.status:
+            machine.move(status, moved.status, moved.item)
 
 
 def left_open(project: Project, subject: str, run: str, reason: str) -> list[events.PlanEnded]:
@@ -131,9 +114,9 @@ def _can_be_cancelled(plan: PlanRow) -> bool:
     return any(row.event == "cancel" for row in PLAN.leaving(plan.status))
 
 
-def _moved(plan: PlanRow, event: str, actor: str, reason: str) -> events.PlanMoved:
+def _moved(plan: PlanRow, event: str, actor: str, reason: str) -> events.ItemMoved:
     target = PLAN.after(plan.status, event, plan.plan)
-    return events.PlanMoved(plan=plan.plan, by=event, status=target, actor=actor, reason=reason)
+    return events.ItemMoved(item=plan.plan, by=event, status=target, actor=actor, reason=reason)
 
 
 # What a person does
@@ -159,7 +142,7 @@ def move(
 
     plan = plans.row(project, name).plan
 
-    def decide() -> events.PlanMoved:
+    def decide() -> events.ItemMoved:
         moved = _moved(plans.row(project, plan), event, actor, reason)
         if event != CLOSE:
             return moved
@@ -177,7 +160,7 @@ def reopen(project: Project, name: str, *, actor: str, reason: str) -> PlanRow:
 
     plan = plans.row(project, name).plan
 
-    def decide() -> events.PlanMoved:
+    def decide() -> events.ItemMoved:
         found = plans.row(project, plan)
         event = "reopen"
         if found.status == "CLOSED" and not _doubt(project, found):
@@ -190,7 +173,7 @@ def reopen(project: Project, name: str, *, actor: str, reason: str) -> PlanRow:
     return _decided(project, plan, decide)
 
 
-def _decided(project: Project, plan: str, decide: Callable[[], events.PlanMoved]) -> PlanRow:
+def _decided(project: Project, plan: str, decide: Callable[[], events.ItemMoved]) -> PlanRow:
     from planforge.app import plans, runs
 
     def write() -> list[Write]:

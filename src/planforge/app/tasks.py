@@ -8,7 +8,7 @@ pass in their own name, or abandon it. A committed one lands through the queue, 
 
 from __future__ import annotations
 
-import re
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from planforge.errors import CannotPerform, Conflict, InvalidInput, NotFound, Pl
 from planforge.kernel.files import read_regular
 from planforge.kernel.ledger import Write
 from planforge.kernel.objects import address, write_atomically
+from planforge.kernel.work.items import Kind, following, parse
 from planforge.rules.gates.evaluation import VOID
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from planforge.app.project import Project
     from planforge.kernel.effects import DocumentText
-    from planforge.kernel.events import Event, Recorded, TaskOpened
+    from planforge.kernel.events import Event, ItemOpened, Recorded
     from planforge.rules.pipelines import Pipeline, Stage
     from planforge.workflows.course import Course, PipelineRequest, Player, Standing
 
@@ -83,11 +84,6 @@ class StageRow(msgspec.Struct, frozen=True, kw_only=True):
     at: str
 
 
-def is_named(name: str) -> bool:
-    """Whether a name is that of a task, such as `task-7`."""
-    return re.fullmatch(r"\s*task-\d{1,9}\s*", name) is not None
-
-
 class Way(msgspec.Struct, frozen=True, kw_only=True):
     """One way on: a command, what it does, and what it costs."""
 
@@ -113,9 +109,8 @@ def rows(project: Project) -> list[TaskRow]:
 
 def row(project: Project, name: str) -> TaskRow:
     """The task that `name` means: `task-007`, `task-7` or `7`."""
-    number = re.fullmatch(r"(?:task-)?0*(\d{1,9})", name.strip())
-    if number:
-        for found in project.ledger.select(TaskRow, "tasks WHERE task = ?", f"task-{int(number[1]):03}"):
+    with suppress(InvalidInput):
+        for found in project.ledger.select(TaskRow, "tasks WHERE task = ?", parse(name, Kind.TASK)):
             return found
     raise NotFound(f"there is no task `{name}`", Advice("see {}", Action("task list")))
 
@@ -260,26 +255,24 @@ def begin(project: Project, pipeline: str, request: str) -> str:
         opened = _opened(project, chosen, title, request)
         asked = _request(project, chosen, players, opened, base)
         try:
-            return runs.begin(project, "pipeline", opened.task, asked, opened)
+            return runs.begin(project, "pipeline", opened.item, asked, opened)
         except Conflict:
             continue  # another process took this number; the next one is ours
 
 
-def _opened(project: Project, chosen: Pipeline, title: str, request: str) -> TaskOpened:
+def _opened(project: Project, chosen: Pipeline, title: str, request: str) -> ItemOpened:
     from planforge.app import work
     from planforge.documents.plan import slug
-    from planforge.kernel.events import TaskOpened
+    from planforge.kernel.events import ItemOpened
 
     directory = project.settings.run.tasks
     if not (project.root / directory).resolve().is_relative_to(project.root.resolve()):
         raise InvalidInput(f"`run.tasks` leads out of the repository: `{directory}`")
     work.require_directory(project, directory, "documents of tasks")
     names = [path.name for path in (project.root / directory).glob("task-*")]
-    names += [each.task for each in rows(project)]
-    numbers = [int(found[1]) for name in names if (found := re.match(r"task-(\d+)", name))]
-    task = f"task-{max(numbers, default=0) + 1:03}"
+    task = following(Kind.TASK, [*names, *(each.task for each in rows(project))])
     path = f"{directory}/{task}-{slug(title)}"
-    return TaskOpened(task=task, title=title, request=request, pipeline=chosen.name, path=path)
+    return ItemOpened(item=task, title=title, request=request, pipeline=chosen.name, path=path)
 
 
 def resume(project: Project, name: str, *, at: str, rounds: int, actor: str, reason: str = "") -> str:
@@ -381,15 +374,16 @@ def _base(project: Project, found: TaskRow) -> str:
     return ""
 
 
-def _as_opened(found: TaskRow) -> TaskOpened:
+def _as_opened(found: TaskRow) -> ItemOpened:
     """A task as it was opened."""
-    from planforge.kernel.events import TaskOpened
+    from planforge.kernel.events import ItemOpened
 
-    return TaskOpened(**{field: getattr(found, field) for field in TaskOpened.__struct_fields__})
+    said = {field: getattr(found, field) for field in ("title", "request", "path", "pipeline")}
+    return ItemOpened(item=found.task, **said)
 
 
 def _request(
-    project: Project, chosen: Pipeline, players: dict[str, Player], opened: TaskOpened, base: str
+    project: Project, chosen: Pipeline, players: dict[str, Player], opened: ItemOpened, base: str
 ) -> Callable[[str], PipelineRequest]:
     """Makes the request of a run once the run has its name."""
     from planforge.workflows.course import PipelineRequest
@@ -398,7 +392,7 @@ def _request(
 
     def asked(run: str) -> PipelineRequest:
         return PipelineRequest(
-            task=opened.task,
+            task=opened.item,
             title=opened.title,
             request=opened.request,
             run=run,
@@ -502,26 +496,26 @@ def abandon(project: Project, name: str, *, actor: str, reason: str) -> TaskRow:
 
 def stopped(project: Project, task: str, run: str, reason: str) -> list[Event]:
     """What to record of a task whose run is cancelled; nothing if it is none, or not under way."""
-    from planforge.kernel.events import TaskEnded, TaskMoved
-    from planforge.rules.states.tables import TASK
+    from planforge.kernel.events import ItemMoved, TaskEnded
+    from planforge.kernel.work.lifecycle.tables import TASK
 
     found = project.ledger.select(TaskRow, "tasks WHERE task = ?", task)
     if not found or found[0].status in (*FINAL, *STUCK):
         return []
     status = TASK.after(found[0].status, "block")
     return [
-        TaskMoved(task=task, event="block", status=status, reason=reason),
+        ItemMoved(item=task, by="block", status=status, reason=reason),
         TaskEnded(task=task, run=run, succeeded=False, reason=reason, stage=found[0].stage),
     ]
 
 
 def _move(project: Project, task: str, event: str, *also: Event, actor: str, reason: str) -> None:
-    from planforge.kernel.events import TaskMoved
-    from planforge.rules.states.tables import TASK
+    from planforge.kernel.events import ItemMoved
+    from planforge.kernel.work.lifecycle.tables import TASK
 
     def decide() -> list[Write]:
         status = TASK.after(row(project, task).status, event, task)
-        moved = TaskMoved(task=task, event=event, status=status, actor=actor, reason=reason)
+        moved = ItemMoved(item=task, by=event, status=status, actor=actor, reason=reason)
         return [Write(task, None, [*also, moved])]
 
     project.ledger.transact(decide)
@@ -610,9 +604,9 @@ def progress(project: Project, name: str) -> Iterator[Progress]:
     from planforge.kernel.filters import Filter, read
 
     task = row(project, name).task
-    kinds = ("StageStarted", "StageEnded", "FrictionNoted", "TaskMoved", "TaskEnded")
+    kinds = ("StageStarted", "StageEnded", "FrictionNoted", "ItemMoved", "TaskEnded")
     for recorded in read(project.ledger, Filter(kinds=kinds)):
-        if getattr(recorded.event, "task", "") == task:
+        if task in (getattr(recorded.event, "task", ""), getattr(recorded.event, "item", "")):
             yield _progress(recorded)
 
 
@@ -629,8 +623,8 @@ def _progress(recorded: Recorded) -> Progress:
         case events.FrictionNoted() as noted:
             what = f"friction {noted.issue} {noted.skill} {noted.detail}"
             said = (noted.agent or "planforge", noted.persona, "progress", what)
-        case events.TaskMoved() as moved:
-            said = (moved.actor or "planforge", "orchestrator", "progress", f"{moved.event} → {moved.status}")
+        case events.ItemMoved() as moved:
+            said = (moved.actor or "planforge", "orchestrator", "progress", f"{moved.by} → {moved.status}")
         case events.TaskEnded() as over:
             said = ("planforge", "orchestrator", "done" if over.succeeded else "error", over.reason)
         case other:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,8 +16,9 @@ from planforge.actions import REQUEST, Action, Advice, Verb
 from planforge.app import approvals, landing, plans, runs
 from planforge.app.project import STATE
 from planforge.errors import Conflict, InvalidInput, NoRepository
-from planforge.kernel.events import PlanCreated
+from planforge.kernel.events import ItemOpened
 from planforge.kernel.redaction import Redactor
+from planforge.kernel.work.items import Kind, following
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 ROLES_OF_FORGE = ("drafter", "auditor", "reviser")
 ROLES_OF_RUN = ("developer", "auditor")
 
-NUMBERED = re.compile(r"plan-0*([0-9]{1,8})(?![0-9])")
 DESCRIPTION = 1800
 """How much of what is given with a request describes the task behind the plan."""
 
@@ -61,14 +60,14 @@ def begin_forge(
     while True:
         created = new_plan(project, title, request, description=given)
         asking = msgspec.structs.replace(
-            forge_request(project, created.plan, title, request, cap=cap),
-            task=created.task,
+            forge_request(project, created.item, title, request, cap=cap),
+            task=created.parent,
             context=given,
             source=source,
             form=creating.own_form(project, created, request, given, source),
         )
         try:
-            return runs.begin(project, "forge", created.plan, _always(asking), created)
+            return runs.begin(project, "forge", created.item, _always(asking), created)
         except Conflict:
             continue  # another process took this plan number; the next one is ours
 
@@ -204,11 +203,11 @@ def require_directory(project: Project, directory: str, what: str) -> None:
 
 def new_plan(
     project: Project, title: str, request: str, *, task: str = "", description: str = ""
-) -> PlanCreated:
+) -> ItemOpened:
     """A plan with the next free number: by the ledger, by the files, and by those of other checkouts."""
-    from planforge.documents.plan import plan_id, slug
+    from planforge.documents.plan import slug
     from planforge.kernel.ledger import storage
-    from planforge.kernel.projections.work import own_task
+    from planforge.kernel.projections.items import own_task
 
     directory = project.settings.forge.plans
     if not (project.root / directory).resolve().is_relative_to(project.root.resolve()):
@@ -219,15 +218,14 @@ def new_plan(
     names += [row.plan for row in plans.rows(project)]
     for other in others:  # one with a ledger of its own may have numbers that there is no file for yet
         names += storage.streams(other / STATE / "ledger.db", "plan-*")
-    numbers = [int(found[1]) for name in names if (found := NUMBERED.match(name))]
-    plan = plan_id(max(numbers, default=0) + 1)
+    plan = following(Kind.PLAN, names)
     path = f"{directory}/{plan}-{slug(title)}.md"
-    return PlanCreated(
-        plan=plan,
+    return ItemOpened(
+        item=plan,
         title=title,
         request=request,
         path=path,
-        task=task or own_task(plan),
+        parent=task or own_task(plan),
         description=description[:DESCRIPTION],
     )
 

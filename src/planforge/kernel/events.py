@@ -115,7 +115,7 @@ class RunEnded(Event, frozen=True, kw_only=True):
     exit_code: int
 
 
-# Plans
+# What plans are made of
 
 
 class RecordedFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,24 +162,49 @@ class PlannedRisk(msgspec.Struct, frozen=True, kw_only=True):
     blocks: tuple[str, ...] = ()
 
 
-class PlanCreated(Event, frozen=True, kw_only=True):
-    """A plan got its number, and its steps if they are known already."""
+# Items: what people work on
 
-    plan: str
+
+class ItemOpened(Event, frozen=True, kw_only=True):
+    """Somebody wants something: an item has its number, and a plan its steps if they are known."""
+
+    item: str
+    """Its name, which says what kind it is."""
     title: str
     request: str
     """The goal."""
-    path: str
-    """The plan's file; empty for a plan that is kept in the ledger alone."""
+    path: str = ""
+    """The document, or the directory of documents; empty for an item that is kept in the ledger alone."""
+    parent: str = ""
+    """What it is a part of, such as the task that a plan is for; empty is the one that is the plan's own."""
+    description: str = ""
+    """The beginning of what was given with the request."""
+    pipeline: str = ""
+    """The pipeline that a task goes through."""
     constraints: tuple[str, ...] = ()
     criteria: tuple[str, ...] = ()
     """What must hold when it is done."""
     steps: tuple[PlannedStep, ...] = ()
     risks: tuple[PlannedRisk, ...] = ()
-    task: str = ""
-    """The task that the plan is for; empty is the one that is the plan's own."""
-    description: str = ""
-    """How that task is described: the beginning of what was given with the request."""
+
+
+class ItemMoved(Event, frozen=True, kw_only=True):
+    """An item has another status, along a row of the table of its kind."""
+
+    item: str
+    by: str
+    """What happened to it, as the table calls it."""
+    status: str
+    actor: str = ""
+    """The person who made it happen, if one did."""
+    reason: str = ""
+    override: bool = False
+    """A plan was closed although no evidence says that it is done."""
+    unlanded: str = ""
+    """The commit on its branch that had not landed."""
+
+
+# Plans
 
 
 class PlanRescoped(Event, frozen=True, kw_only=True):
@@ -374,21 +399,6 @@ class PlanEnded(Event, frozen=True, kw_only=True):
     reason: str
     branch: str
     commit: str
-
-
-class PlanMoved(Event, frozen=True, kw_only=True):
-    """A person gave a plan another status: it is closed, cancelled, or reopened."""
-
-    plan: str
-    by: str
-    """What was done to it: `close`, `cancel`, or one of the ways to reopen it."""
-    status: str
-    actor: str
-    reason: str
-    override: bool = False
-    """It was closed although no evidence says that it is done."""
-    unlanded: str = ""
-    """The commit on its branch that had not landed."""
 
 
 # Lessons
@@ -999,29 +1009,6 @@ class AgentSwitched(Event, frozen=True, kw_only=True):
 # Tasks on their way through a pipeline
 
 
-class TaskOpened(Event, frozen=True, kw_only=True):
-    """Somebody wants something, and it goes through a pipeline."""
-
-    task: str
-    title: str
-    request: str
-    pipeline: str
-    path: str
-    """The directory of its documents."""
-
-
-class TaskMoved(Event, frozen=True, kw_only=True):
-    """A task has another status, along a row of the table of tasks."""
-
-    task: str
-    event: str
-    """What happened to it, as the table calls it."""
-    status: str
-    actor: str = ""
-    """The person who made it happen, if one did."""
-    reason: str = ""
-
-
 class StageStarted(Event, frozen=True, kw_only=True):
     """A stage of a pipeline begins."""
 
@@ -1104,7 +1091,8 @@ AnyEvent = (
     | RunParked
     | CancelRequested
     | RunEnded
-    | PlanCreated
+    | ItemOpened
+    | ItemMoved
     | PlanWritten
     | AuditRecorded
     | PlanForged
@@ -1114,7 +1102,6 @@ AnyEvent = (
     | PlanStarted
     | PlanPaused
     | PlanEnded
-    | PlanMoved
     | LessonDecided
     | StepStarted
     | PatchProposed
@@ -1167,8 +1154,6 @@ AnyEvent = (
     | SessionLost
     | LimitReached
     | AgentSwitched
-    | TaskOpened
-    | TaskMoved
     | StageStarted
     | StageEnded
     | TaskEnded

@@ -100,14 +100,19 @@ def newest(ledger: Ledger, wanted: Filter, limit: int, *, until: int | None = No
     return [item for page in found for item in page.events][::-1]
 
 
+ALSO_CALLED = {"plancreated": "ItemOpened"}
+"""What the kernel's document calls by another name."""
+
+
 def kind_named(name: str) -> str:
-    """The kind of event that somebody means: `PLAN_CREATED` and `plan-created` are `PlanCreated`."""
+    """The kind of event that somebody means: `STEP_STARTED` and `step-started` are `StepStarted`."""
     return named(name, EVENTS, "event")
 
 
 def named(name: str, names: Iterable[str], what: str) -> str:
     """The one of `names` that is meant, however it is capitalised and divided."""
     known = {_plain(one): one for one in names}
+    name = ALSO_CALLED.get(_plain(name), name)
     if _plain(name) not in known:
         raise _unknown(name, known.values(), what)
     return known[_plain(name)]

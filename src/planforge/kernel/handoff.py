@@ -257,7 +257,7 @@ def _summary(ledger: Ledger, view: StepView, context: TokenState, news: Iterable
 
 def _goal(ledger: Ledger, plan: str) -> str:
     for item in steps.happened(ledger, plan):
-        if item.kind == events.PlanCreated.__name__ and isinstance(found := item.event, events.PlanCreated):
+        if item.kind == events.ItemOpened.__name__ and isinstance(found := item.event, events.ItemOpened):
             return found.request
     return ""
 

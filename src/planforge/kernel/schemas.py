@@ -59,7 +59,7 @@ def names() -> tuple[str, ...]:
 
 
 def schema(name: str) -> Schema:
-    """The schema of what is called so; `PLAN_CREATED` is `PlanCreated`."""
+    """The schema of what is called so; `PLAN_CREATED` is `ItemOpened`."""
     known = named(name, names(), "schema")
     if known == Recorded.__name__:
         return _recorded()

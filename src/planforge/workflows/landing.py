@@ -36,6 +36,7 @@ from planforge.kernel.effects import (
 from planforge.kernel.events import (
     CheckoutUpdated,
     ConflictsForeseen,
+    ItemMoved,
     LandingBroken,
     LandingCaughtUp,
     LandingConflicted,
@@ -43,12 +44,11 @@ from planforge.kernel.events import (
     PlanHeldBack,
     PlanLanded,
     StepReopened,
-    TaskMoved,
 )
 from planforge.kernel.evidence import Evidence, Outcome
 from planforge.kernel.wording import counted
+from planforge.kernel.work.lifecycle.tables import TASK
 from planforge.rules.attempts import fault_of_evidence
-from planforge.rules.states.tables import TASK
 from planforge.workflows import merges
 from planforge.workflows.culprit import Blame, find
 
@@ -309,7 +309,7 @@ async def _tried(request: LandRequest, target: Target, item: QueuedPlan) -> NotL
 async def _moved(item: QueuedPlan, event: str, reason: str = "") -> None:
     """Move a task along its table."""
     status = TASK.after(item.status, event)
-    await Note(TaskMoved(task=item.plan, event=event, status=status, reason=reason))
+    await Note(ItemMoved(item=item.plan, by=event, status=status, reason=reason))
 
 
 async def _held(request: LandRequest, plan: str, reason: str) -> NotLanded:

@@ -15,14 +15,14 @@ import msgspec
 
 from planforge.errors import PerformerFailed
 from planforge.kernel.effects import FoundFacts, Note, ReadFacts
-from planforge.kernel.events import StageEnded, StageStarted, TaskEnded, TaskMoved
+from planforge.kernel.events import ItemMoved, StageEnded, StageStarted, TaskEnded
+from planforge.kernel.work.lifecycle import IllegalTransition
+from planforge.kernel.work.lifecycle.tables import TASK
 from planforge.rules.gates.evaluation import Reason, Result, evaluate, places, resolved
 from planforge.rules.gates.grammar import After, Artifact, Gate, InvalidGate, Require
 from planforge.rules.gates.grammar import Forbid as ForbidField
 from planforge.rules.loops import Continue, Done, Replan, Round
 from planforge.rules.pipelines import Stage
-from planforge.rules.states import IllegalTransition
-from planforge.rules.states.tables import TASK
 from planforge.rules.verdicts import Verdict
 from planforge.workflows import stages
 from planforge.workflows.asking import UNUSABLE
@@ -251,7 +251,7 @@ async def _move(course: Course, status: str, reason: str = "") -> None:
     """Move the task along its table, to a status that may be some rows away."""
     for row in TASK.way(course.status, status):
         course.status = row.target
-        await Note(TaskMoved(task=course.request.task, event=row.event, status=row.target, reason=reason))
+        await Note(ItemMoved(item=course.request.task, by=row.event, status=row.target, reason=reason))
 
 
 async def _ended(course: Course, reason: str, *, stage: str = "", refused: bool = False) -> PipelineResult:

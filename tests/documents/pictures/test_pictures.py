@@ -9,7 +9,7 @@ import pytest
 from planforge.documents.pictures import course, machine
 from planforge.documents.pictures.course import Bar
 from planforge.documents.pictures.machine import Arrow
-from planforge.rules.states.tables import MACHINES
+from planforge.kernel.work.lifecycle.tables import MACHINES
 
 SVG = "{http://www.w3.org/2000/svg}"
 

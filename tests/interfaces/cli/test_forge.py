@@ -16,8 +16,8 @@ from planforge.app.project import Project
 from planforge.app.replays import replay
 from planforge.kernel.events import (
     CancelRequested,
+    ItemOpened,
     PlanApproved,
-    PlanCreated,
     PlanStarted,
     RunEnded,
     RunStarted,
@@ -279,13 +279,13 @@ def test_the_name_of_an_item_is_never_a_request(at: Rehearsal, call: Command, co
         known = call(*hinted(said.err)[0].split()[1:])  # a command, whether there is such an item or not
         assert known.code in (0, 3), name
     assert len(at.events(RunStarted)) == 1
-    assert len(at.events(PlanCreated)) == 1
+    assert len(at.events(ItemOpened)) == 1
 
 
 def test_a_plan_is_gone_on_with_by_the_name_of_its_task(at: Rehearsal, call: Command) -> None:
     play(at, ((("Role: auditor",), says(CLEAN)),))
     assert call("forge", "ws-001").code == 0
-    assert len(at.events(PlanCreated)) == 1
+    assert len(at.events(ItemOpened)) == 1
 
 
 def test_a_plan_that_its_editor_broke_is_refused_with_what_is_wrong_and_nothing_is_begun(

@@ -12,7 +12,7 @@ import pytest
 from planforge.app import gates
 from planforge.app.gates import GateRow
 from planforge.app.project import Project
-from planforge.kernel.events import PatchProposed, Payload, PlanCreated, RunStarted
+from planforge.kernel.events import ItemOpened, PatchProposed, Payload, RunStarted
 from programs import COMMAND, document, environment, planforge
 from repositories import EMAIL, NAME, commit, git, repository
 
@@ -23,7 +23,7 @@ GATE = "protected/phase-1"
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     made = Project.create(repository(tmp_path / "project", {"app.py": "print(1)\n", CI: "on: push\n"}))
-    created = PlanCreated(plan="plan-001", title="T", request="R", path="docs/plans/plan-001-t.md")
+    created = ItemOpened(item="plan-001", title="T", request="R", path="docs/plans/plan-001-t.md")
     made.ledger.append("plan-001", [created], expected=0)
     started = RunStarted(
         run="run-001", flow="plan_run", flow_version=1, subject="plan-001", request=Payload()

@@ -112,7 +112,7 @@ def test_every_question_has_an_option(workshop: Path, words: list[str], expected
 def test_a_query_as_json_is_answered_as_json(workshop: Path) -> None:
     query = msgspec.json.encode(Timeline(node="plan-001", limit=2)).decode()
     found = document("graph", "--query", query, cwd=workshop)
-    assert [event["kind"] for event in found["events"]] == ["PlanCreated", "StepStarted"]
+    assert [event["kind"] for event in found["events"]] == ["ItemOpened", "StepStarted"]
     assert found["next"] == 2
 
 

@@ -59,7 +59,7 @@ def test_a_rebuild_killed_at_any_moment_leaves_the_tables_as_they_were_or_as_the
 ) -> None:
     ledger = Ledger.create(tmp_path / ".planforge")
     plans = [
-        events.PlanCreated(plan=f"plan-{number:04}", title="", request="", path="") for number in range(2000)
+        events.ItemOpened(item=f"plan-{number:04}", title="", request="", path="") for number in range(2000)
     ]
     ledger.append("plans", plans, expected=0)
     right, history = tables(ledger), list(ledger.since())

@@ -10,9 +10,9 @@ from calls import Command, caller
 from planforge.app.project import Project
 from planforge.kernel.events import (
     AuditRecorded,
+    ItemMoved,
+    ItemOpened,
     Payload,
-    PlanCreated,
-    PlanMoved,
     RecordedFinding,
     RunStarted,
 )
@@ -41,8 +41,8 @@ def root(tmp_path: Path) -> Path:
         )
         for number, findings in enumerate([(finding,), ()], 1)
     ]
-    created = PlanCreated(plan="plan-001", title="T", request="R", path="docs/plans/plan-001-t.md")
-    closed = PlanMoved(plan="plan-001", by="close", status="CLOSED", actor="Ada", reason="done")
+    created = ItemOpened(item="plan-001", title="T", request="R", path="docs/plans/plan-001-t.md")
+    closed = ItemMoved(item="plan-001", by="close", status="CLOSED", actor="Ada", reason="done")
     project.ledger.append("plan-001", [created, closed], expected=0)
     project.ledger.append("run-001", [started, *audits], expected=0)
     project.ledger.close()

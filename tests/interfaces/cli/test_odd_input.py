@@ -18,7 +18,7 @@ from planforge.app.runs import driver
 from planforge.errors import PlanforgeError
 from planforge.interfaces.cli.show import talk
 from planforge.interfaces.cli.typed import text
-from planforge.kernel.events import EffectCompleted, EffectIntended, PlanMoved, Recorded, StepSkipped
+from planforge.kernel.events import EffectCompleted, EffectIntended, ItemMoved, Recorded, StepSkipped
 from programs import COMMAND, environment
 from rehearsals import Rehearsal, copied
 from repositories import git
@@ -232,7 +232,7 @@ def test_a_plan_can_be_given_up_whatever_its_file_has_become(
     said = call("plan", *words, "--json")
     assert (said.code, said.document["status"]) == (0, status)
     assert said.err.startswith(f"! `{PLAN_FILE}` does not say {status}: ")
-    assert [each.status for each in at.events(PlanMoved)] == [status]
+    assert [each.status for each in at.events(ItemMoved)] == [status]
     assert (at.root / PLAN_FILE).read_bytes() == content
 
 

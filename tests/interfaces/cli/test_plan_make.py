@@ -39,7 +39,7 @@ def test_a_plan_is_made_listed_and_found_by_its_task(call: Command, root: Path) 
     )
     assert call("plan", "list").out.split()[:5] == ["plan-001", "DRAFT", "Rate", "limits", "PROJ-12"]
     assert "task    PROJ-12" in call("plan", "show", "proj-12").out
-    assert "PlanCreated" in call("log", "--plan", "PROJ-12").out
+    assert "ItemOpened" in call("log", "--plan", "PROJ-12").out
     assert call("plan", "list", "--status", "review").out == "no plan is REVIEW\n"
     assert [row["plan"] for row in call("plan", "list", "--status", "Draft", "--json").document] == [
         "plan-001"

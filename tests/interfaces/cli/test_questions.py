@@ -19,8 +19,8 @@ from planforge.kernel.effects import AskHuman
 from planforge.kernel.events import (
     Choice,
     ContextComposed,
+    ItemOpened,
     Payload,
-    PlanCreated,
     QuestionAnswered,
     RunParked,
     RunStarted,
@@ -42,7 +42,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with a run that has asked two questions."""
     root = repository(tmp_path_factory.mktemp("asked") / "project")
     project = Project.create(root)
-    created = PlanCreated(plan="plan-001", title="T", request="R", path="docs/plans/plan-001-t.md")
+    created = ItemOpened(item="plan-001", title="T", request="R", path="docs/plans/plan-001-t.md")
     started = RunStarted(run="run-001", flow="forge", flow_version=1, subject="plan-001", request=Payload())
     project.ledger.append("plan-001", [created], expected=0)
     project.ledger.append("run-001", [started], expected=0)

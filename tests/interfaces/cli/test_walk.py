@@ -26,7 +26,7 @@ from planforge.errors import Interrupted, NeedsPerson
 from planforge.interfaces.cli.typed import line
 from planforge.kernel import events
 from planforge.kernel.events import Recorded
-from planforge.rules.states.tables import PLAN, TASK
+from planforge.kernel.work.lifecycle.tables import PLAN, TASK
 from rehearsals import Rehearsal, copied
 from repositories import commit, git
 from shops import DONE, GOOD, HALF, NEVER, NO, SHORT, STORY, TWICE, decided, go, opened, scene
@@ -50,7 +50,7 @@ def _interrupted(project: Project, run: str, status: str) -> None:
 
     def look(recorded: Recorded) -> None:
         match recorded.event:
-            case events.TaskMoved(status=found) if found == status:
+            case events.ItemMoved(status=found) if found == status:
                 signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(Interrupted):
@@ -202,8 +202,8 @@ def legal_moves_of(project: Project) -> str:
     status = TASK.initial
     for recorded in project.ledger.since():
         match recorded.event:
-            case events.TaskMoved() as moved:
-                assert TASK.after(status, moved.event) == moved.status
+            case events.ItemMoved() as moved:
+                assert TASK.after(status, moved.by) == moved.status
                 status = moved.status
     return status
 

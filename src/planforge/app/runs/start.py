@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import msgspec
 
     from planforge.app.project import Project
-    from planforge.kernel.events import Payload, PlanApproved, PlanCreated, TaskOpened
+    from planforge.kernel.events import ItemOpened, Payload, PlanApproved
 
 
 def begin(
@@ -22,7 +22,7 @@ def begin(
     flow: str,
     subject: str,
     request: Callable[[str], msgspec.Struct],
-    *also: PlanCreated | PlanApproved | TaskOpened,
+    *also: ItemOpened | PlanApproved,
     alone: bool = False,
 ) -> str:
     """

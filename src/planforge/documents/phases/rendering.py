@@ -15,7 +15,7 @@ import msgspec
 from planforge.documents import markdown
 from planforge.documents.phases.shapes import SHORT_HASH, Phase, description, in_backticks
 from planforge.documents.plan import PlanId
-from planforge.rules.states.tables import PHASE
+from planforge.kernel.work.lifecycle.tables import PHASE
 
 LONGEST_LINE = 300
 """What is shown of an error or an answer; the whole of it is in the ledger."""

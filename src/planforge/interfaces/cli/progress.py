@@ -56,7 +56,7 @@ QUIET = (
     events.BudgetReconciled,
     events.SessionKept,
     events.SessionLost,
-    events.TaskMoved,
+    events.ItemMoved,
 )
 """Facts that progress leaves to the log."""
 

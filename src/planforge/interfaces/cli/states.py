@@ -12,7 +12,7 @@ from planforge.interfaces.cli.show import json_option, show, talk
 from planforge.interfaces.cli.typed import line
 
 if TYPE_CHECKING:
-    from planforge.rules.states import Machine
+    from planforge.kernel.work.lifecycle import Machine
 
 
 @click.command()
@@ -34,7 +34,7 @@ def states(name: str | None, svg: Path | None, as_json: bool) -> None:
     """
     from planforge.documents.pictures import machine as pictures
     from planforge.documents.pictures.machine import Arrow
-    from planforge.rules.states.tables import MACHINES, named
+    from planforge.kernel.work.lifecycle.tables import MACHINES, named
 
     if name is None:
         listed = [(each.name, str(len(each.states)), each.about) for each in MACHINES.values()]

@@ -93,8 +93,10 @@ def _(event: events.RunEnded) -> str:
     return f"{'ended' if event.succeeded else 'failed'}: {event.reason}"
 
 
-@said.register(events.PlanCreated)
-def _(event: events.PlanCreated) -> str:
+@said.register(events.ItemOpened)
+def _(event: events.ItemOpened) -> str:
+    if event.pipeline:
+        return f"{event.item} was opened for pipeline {event.pipeline}: {first_line(event.title)}"
     return f"request: {first_line(event.request)}"
 
 
@@ -168,9 +170,11 @@ def _(event: events.PlanEnded) -> str:
     return f"{how}: {event.reason}; {event.branch} is at {event.commit[:12]}"
 
 
-@said.register(events.PlanMoved)
-def _(event: events.PlanMoved) -> str:
-    return f"{event.status} by {event.actor}: {first_line(event.reason, 160)}"
+@said.register(events.ItemMoved)
+def _(event: events.ItemMoved) -> str:
+    by = f", by {event.actor}" if event.actor else ""
+    why = f": {first_line(event.reason, 160)}" if event.reason else ""
+    return f"{event.item} is {event.status} ({event.by}{by}){why}"
 
 
 LESSONS = {
@@ -468,17 +472,6 @@ def _(event: events.LimitReached) -> str:
 def _(event: events.AgentSwitched) -> str:
     until = moment(event.until)
     return f"{event.successor} is the {event.role} until {until}: {event.agent} has reached its limit"
-
-
-@said.register(events.TaskOpened)
-def _(event: events.TaskOpened) -> str:
-    return f"{event.task} was opened for pipeline {event.pipeline}: {first_line(event.title)}"
-
-
-@said.register(events.TaskMoved)
-def _(event: events.TaskMoved) -> str:
-    by = f", by {event.actor}" if event.actor else ""
-    return f"{event.task} is {event.status} ({event.event}{by})"
 
 
 @said.register(events.StageStarted)

@@ -16,7 +16,7 @@ from planforge.actions import Action, Advice
 from planforge.errors import InvalidGraph, InvalidInput, NotFound, RefusedByGate
 from planforge.kernel.events import (
     GateOpened,
-    PlanCreated,
+    ItemOpened,
     PlannedRisk,
     PlannedStep,
     PlanRescoped,
@@ -49,6 +49,7 @@ from planforge.kernel.graph.steps import (
 from planforge.kernel.ledger import Ledger, Write
 from planforge.kernel.paths import normalise
 from planforge.kernel.projections.revisions import content_of
+from planforge.kernel.work.items import Kind, following
 
 __all__ = [
     "check_steps",
@@ -147,11 +148,11 @@ def create_plan(
     check_steps(steps, risks)
 
     def decide() -> list[Write]:
-        numbers = "SELECT coalesce(max(CAST(substr(plan, 6) AS INTEGER)), 0) FROM plans WHERE plan GLOB ?"
-        ((highest,),) = ledger.query(numbers, "plan-[0-9]*")
-        plan = f"plan-{highest + 1:03}"
-        created = PlanCreated(
-            plan=plan,
+        newest = "kind = 'plan' AND item GLOB 'plan-[0-9]*' ORDER BY length(item) DESC, item DESC LIMIT 1"
+        names = ledger.query(f"SELECT item FROM items WHERE {newest}")  # noqa: S608  (a constant)
+        plan = following(Kind.PLAN, (name for (name,) in names))
+        created = ItemOpened(
+            item=plan,
             title=title or goal.strip().splitlines()[0][:80],
             request=goal,
             path=path,

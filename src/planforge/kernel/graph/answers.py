@@ -7,7 +7,7 @@ from functools import singledispatch
 import msgspec
 
 from planforge.errors import NotFound
-from planforge.kernel.events import PhasesGenerated, PlanCreated, PlannedStep, PlanRescoped, PlanStarted
+from planforge.kernel.events import ItemOpened, PhasesGenerated, PlannedStep, PlanRescoped, PlanStarted
 from planforge.kernel.graph import custody, queries, routes, steps
 from planforge.kernel.graph.blockers import blockers
 from planforge.kernel.graph.queries import GraphQuery, QueryResult, StepView
@@ -159,9 +159,7 @@ def _change(old: PlannedStep, new: PlannedStep) -> queries.StepChange:
 def planned(ledger: Ledger, revision: Revision) -> tuple[PlannedStep, ...]:
     """The steps of a revision as they were planned."""
     event = steps.event_at(ledger, revision.seq)
-    return (
-        event.steps if isinstance(event, PlanCreated | PhasesGenerated | PlanStarted | PlanRescoped) else ()
-    )
+    return event.steps if isinstance(event, ItemOpened | PhasesGenerated | PlanStarted | PlanRescoped) else ()
 
 
 @_answer.register(queries.Timeline)

@@ -135,7 +135,7 @@ def _nodes(ledger: Ledger, revision: Revision, kept: dict[str, str]) -> list[str
 
 def _take_plan(plan: _Plan, seq: int, event: events.Event) -> None:
     match event:
-        case events.PlanCreated():
+        case events.ItemOpened():
             plan.goal, plan.constraints, plan.criteria = event.request, event.constraints, event.criteria
         case events.PlanApproved():
             plan.approvals.append(

@@ -13,16 +13,20 @@ from collections.abc import Iterable
 import apsw
 
 from planforge.kernel.events import Event, Recorded
-from planforge.kernel.projections import budgets, evidence, gates, graph, leases, questions, tasks, work
+from planforge.kernel.projections import budgets, evidence, gates, graph, items, leases, questions, runs
+from planforge.kernel.work.lifecycle.statuses import LEADS
 
-MODULES = (work, graph, leases, budgets, evidence, gates, questions, tasks)
+MODULES = (runs, items, graph, leases, budgets, evidence, gates, questions)
 
 TABLES = "".join(module.TABLES for module in MODULES)
 NAMES = tuple(name for module in MODULES for name in module.NAMES)
 
+TABLES_OF_FOLDS = (*(module.folds.table for module in MODULES), dict.fromkeys(LEADS, items.move))
+"""What each does with an event, in this order: an item's status comes last, from what the others have made."""
+
 FOLDS = {
-    kind: tuple(module.folds.table[kind] for module in MODULES if kind in module.folds.table)
-    for kind in {kind for module in MODULES for kind in module.folds.table}
+    kind: tuple(table[kind] for table in TABLES_OF_FOLDS if kind in table)
+    for kind in {kind for table in TABLES_OF_FOLDS for kind in table}
 }
 
 
@@ -35,10 +39,12 @@ def project(db: apsw.Connection, event: Event, recorded: Recorded) -> None:
 def create(db: apsw.Connection) -> None:
     """Make the tables, empty; those of an earlier layout are thrown away."""
     kept = ("events", "head", "cursors")
-    found = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-    for (name,) in list(found):
+    found = db.execute(
+        "SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
+    )
+    for what, name in list(found):
         if name not in kept:
-            db.execute(f'DROP TABLE "{name}"')
+            db.execute(f'DROP {what} "{name}"')
     db.execute(TABLES)
 
 

@@ -15,9 +15,10 @@ from typing import Any
 import apsw
 
 from planforge.kernel import events
-from planforge.kernel.events import ArtifactKind, Event, PlannedRisk, Recorded
+from planforge.kernel.events import ArtifactKind, PlannedRisk, Recorded
 from planforge.kernel.projections import revisions
 from planforge.kernel.projections.folding import Folds
+from planforge.kernel.work.items import Kind, kind_of
 
 TABLES = (
     revisions.TABLES
@@ -34,15 +35,17 @@ folds = Folds()
 # Plans
 
 
-@folds.of(events.PlanCreated)
-def _(db: apsw.Connection, event: events.PlanCreated, recorded: Recorded) -> None:
-    former = revisions.newest(db, event.plan)
+@folds.of(events.ItemOpened)
+def _(db: apsw.Connection, event: events.ItemOpened, recorded: Recorded) -> None:
+    if kind_of(event.item) not in (Kind.PLAN, Kind.FIX):
+        return
+    former = revisions.newest(db, event.item)
     if former is not None:
         return  # somebody told of the plan before it was there; what it was then goes on
     if event.steps or event.risks:
-        revisions.fill(db, event.plan, event.steps, recorded.seq, risks=event.risks)
+        revisions.fill(db, event.item, event.steps, recorded.seq, risks=event.risks)
     else:
-        revisions.open_unplanned(db, event.plan, recorded.seq)
+        revisions.open_unplanned(db, event.item, recorded.seq)
 
 
 @folds.of(events.PhasesGenerated)
@@ -85,11 +88,6 @@ def _(db: apsw.Connection, event: events.PlanRescoped, recorded: Recorded) -> No
             kept=event.kept,
             reason=event.reason,
         )
-    _finish(db, event.plan, recorded.at)
-    statement = "UPDATE plans SET status = 'IMPLEMENTING', updated_at = ? WHERE plan = ? AND path = ''"
-    still_open = "AND status = 'DONE' AND EXISTS (SELECT 1 FROM revisions WHERE node = ? AND unfinished > 0)"
-    newest = revisions.newest(db, event.plan)
-    db.execute(f"{statement} {still_open}", (recorded.at, event.plan, newest.node if newest else ""))
 
 
 # What steps wait for
@@ -133,17 +131,11 @@ def _(db: apsw.Connection, event: events.GateOpened, recorded: Recorded) -> None
 
 @folds.of(events.StepStarted)
 def _(db: apsw.Connection, event: events.StepStarted, recorded: Recorded) -> None:
+    del recorded
     node = _turn(db, event, "in-progress")
     db.execute(
         "UPDATE steps SET attempts = ?, holder = ?, verified = NULL WHERE node = ?",
         (event.attempt, event.holder, node),
-    )
-    # A plan with a file gets this status from the run; one without has nothing but its steps.
-    status = "CASE kind WHEN 'audit' THEN 'AUDITING' ELSE 'IMPLEMENTING' END"
-    db.execute(
-        f"UPDATE plans SET status = {status}, updated_at = ? FROM steps"  # noqa: S608
-        " WHERE plans.plan = ? AND node = ? AND (kind = 'audit' OR path = '')",
-        (recorded.at, event.plan, node),
     )
 
 
@@ -167,7 +159,6 @@ def _(db: apsw.Connection, event: events.StepCompleted, recorded: Recorded) -> N
     )
     if event.found:
         db.execute("UPDATE steps SET landed = ? WHERE node = ?", (event.found, node))
-    _finish(db, event.plan, recorded.at)
 
 
 @folds.of(events.StepFailed)
@@ -179,22 +170,17 @@ def _(db: apsw.Connection, event: events.StepFailed, recorded: Recorded) -> None
 
 @folds.of(events.StepSkipped)
 def _(db: apsw.Connection, event: events.StepSkipped, recorded: Recorded) -> None:
+    del recorded
     node = _turn(db, event, "skipped")
     db.execute("UPDATE steps SET reason = ?, holder = NULL WHERE node = ?", (event.reason, node))
-    _finish(db, event.plan, recorded.at)
 
 
 @folds.of(events.StepReopened)
 def _(db: apsw.Connection, event: events.StepReopened, recorded: Recorded) -> None:
+    del recorded
     node = _turn(db, event, "pending")
     db.execute(
         "UPDATE steps SET reason = ?, holder = NULL, completed = NULL WHERE node = ?", (event.reason, node)
-    )
-    # A plan with a file needs another approval; one without has nothing but its steps.
-    status = "CASE path WHEN '' THEN 'IMPLEMENTING' ELSE 'REVIEW' END"
-    db.execute(
-        f"UPDATE plans SET status = {status}, updated_at = ? WHERE plan = ?",  # noqa: S608  (a constant)
-        (recorded.at, event.plan),
     )
 
 
@@ -322,25 +308,17 @@ def _wait(db: apsw.Connection, node: str, kind: str, more: int) -> None:
     db.execute(statement, (more, node, kind))
 
 
-def _finish(db: apsw.Connection, plan: str, at: str) -> None:
-    """A plan that is kept in the ledger alone is done when its last step is."""
-    last = "SELECT unfinished FROM revisions WHERE revisions.plan = plans.plan ORDER BY revision DESC LIMIT 1"
-    some = "EXISTS (SELECT 1 FROM steps WHERE steps.plan = plans.plan)"
-    statement = "UPDATE plans SET status = 'DONE', updated_at = ? WHERE plan = ? AND path = ''"
-    db.execute(f"{statement} AND status <> 'DONE' AND ({last}) = 0 AND {some}", (at, plan))
-
-
 # What happened to a plan and to a step, to be found without looking at every event
 
 
 def _remembered(
-    fold: Callable[[apsw.Connection, Any, Recorded], None] | None,
+    fold: Callable[[apsw.Connection, Any, Recorded], None] | None, field: str
 ) -> Callable[[apsw.Connection, Any, Recorded], None]:
     def remember(db: apsw.Connection, event: Any, recorded: Recorded) -> None:
         if fold is not None:
             fold(db, event, recorded)
         insert = "INSERT OR IGNORE INTO history VALUES (?, ?)"
-        db.execute(insert, (event.plan, recorded.seq))
+        db.execute(insert, (getattr(event, field), recorded.seq))
         if node := _step(db, event) if getattr(event, "step", "") else "":
             db.execute(insert, (node, recorded.seq))
 
@@ -348,9 +326,9 @@ def _remembered(
 
 
 def _remember_all() -> None:
-    kinds: list[type[Event]] = [kind for kind in events.EVENTS.values() if "plan" in kind.__struct_fields__]
-    for kind in kinds:
-        folds.table[kind] = _remembered(folds.table.get(kind))
+    for kind in events.EVENTS.values():
+        for field in {"plan", "item"}.intersection(kind.__struct_fields__):
+            folds.table[kind] = _remembered(folds.table.get(kind), field)
 
 
 _remember_all()

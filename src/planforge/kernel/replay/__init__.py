@@ -38,7 +38,7 @@ DECISIONS = frozenset(
     | {"AttemptInspected", "StepCompleted", "StepFailed", "PlanEnded", "RunEnded"}
     | {"PlanLanded", "LandingConflicted", "LandingBroken", "PlanHeldBack", "StepReopened"}
     | {"LandingRestarted", "LandingCaughtUp"}
-    | {"StageEnded", "TaskMoved", "TaskEnded"}
+    | {"StageEnded", "ItemMoved", "TaskEnded"}
 )
 """The facts that say what was decided, and not only what was asked or answered."""
 

@@ -24,12 +24,12 @@ from planforge.kernel.events import (
     EffectFailed,
     EffectIntended,
     Event,
+    ItemMoved,
     Payload,
     Recorded,
     RunEnded,
     RunStarted,
     TaskEnded,
-    TaskMoved,
 )
 from planforge.kernel.hints import failure
 from planforge.kernel.objects import address
@@ -137,7 +137,7 @@ class Tape:
         if not recorded.key:
             if isinstance(event, RunEnded):
                 self.ended = event
-            if isinstance(event, TaskMoved | TaskEnded):  # which no driver records, but a cancellation does
+            if isinstance(event, ItemMoved | TaskEnded):  # which no driver records, but a cancellation does
                 return event.reason.startswith(CANCELLED)
             return recorded.kind in ("DriverStarted", "RunParked", "RunEnded", "PlanEnded")
         entry = self.entries.setdefault(recorded.key, Entry(first=recorded.version))

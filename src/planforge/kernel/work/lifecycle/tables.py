@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from planforge.actions import TEXT, Action, Blank
 from planforge.errors import InvalidInput
-from planforge.rules.states import Machine, Transition
+from planforge.kernel.work.lifecycle import Machine, Transition
 
 Row = tuple[str, str, str] | tuple[str, str, str, Action]
 

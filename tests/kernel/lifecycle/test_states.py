@@ -9,8 +9,8 @@ import pytest
 
 from planforge.errors import InvalidInput
 from planforge.interfaces.cli.typed import text
-from planforge.rules.states import IllegalTransition, Machine, Transition, faults
-from planforge.rules.states.tables import MACHINES, PLAN, TASK, named
+from planforge.kernel.work.lifecycle import IllegalTransition, Machine, Transition, faults
+from planforge.kernel.work.lifecycle.tables import MACHINES, PLAN, TASK, named
 
 DOCUMENTED = {
     "plan": "DRAFT REVIEW APPROVED IMPLEMENTING AUDITING DONE CLOSED CANCELLED",
