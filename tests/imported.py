@@ -9,7 +9,7 @@ from planforge.documents.imports import Imported
 def rendered(found: Imported) -> str:
     """The file of `plan-001`, as an import writes it."""
     return plan.render_new(
-        plan=plan.plan_id(1),
+        plan="plan-001",
         title=found.title,
         created="2026-01-02",
         project="shop",

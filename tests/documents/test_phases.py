@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from planforge.documents import markdown
 from planforge.documents.phases import Phase, PhaseKind, decompose, file_path, render_phases
-from planforge.documents.plan import plan_id
 
 
 def plan(changes: str, manifest: str | None = None) -> str:
@@ -297,7 +296,7 @@ def test_a_title_names_two_files_and_counts_the_rest() -> None:
 def rendered(text: str, **statuses: str) -> str:
     path = "docs/plans/plan-017-x.md"
     by_id = {name.replace("_", "-"): status for name, status in statuses.items()}
-    return render_phases(plan_id(17), path, "0123456789abcdef" * 4, "2026-02-12", decompose(text), by_id)
+    return render_phases("plan-017", path, "0123456789abcdef" * 4, "2026-02-12", decompose(text), by_id)
 
 
 def test_the_phases_file_has_the_documented_form() -> None:

@@ -25,7 +25,7 @@ from planforge.documents.phases import (
     read_phases,
     render_phases,
 )
-from planforge.documents.plan import PlanStatus, content_hash, parse, plan_id, structural_findings
+from planforge.documents.plan import PlanStatus, content_hash, parse, structural_findings
 from planforge.errors import CannotPerform, InvalidDocument, PerformerFailed, RefusedByGate
 from planforge.kernel.effects import Access, MarkPlan, RunAgent
 from planforge.kernel.work.lifecycle.tables import PHASE, PLAN
@@ -385,7 +385,7 @@ NO_FILES = DRAFTED.replace("`gateway/", "gateway/").replace("`tests/", "tests/")
 def asked(text: str) -> list[tuple[str, Access]]:
     """Who was asked while a plan ran, and what they might do to their worktree."""
     plan = plans.render_new(
-        plan=plan_id(7), title="x", created="2026-01-02", project="", request="", body=text
+        plan="plan-007", title="x", created="2026-01-02", project="", request="", body=text
     )
     request = PlanRunRequest(plan="plan-007", run="run-2", path="p.md", base="base", today="2026-01-02")
     world = approved(World(developer=["done"], auditor=[CLEAN]), plan)
@@ -572,7 +572,7 @@ def a_section_is_required(name: str) -> None:
 
 def a_section_is_filled_by_us(name: str) -> None:
     text = plans.render_new(
-        plan=plan_id(1), title="x", created="2026-01-02", project="", request="", body=DRAFTED
+        plan="plan-001", title="x", created="2026-01-02", project="", request="", body=DRAFTED
     )
     assert text.count(f"## {name}\n") == 1
     assert structural_findings(text) == ()
@@ -665,7 +665,7 @@ def phases_shown() -> tuple[Phase, ...]:
 
 def rendered() -> str:
     return render_phases(
-        plan_id(17),
+        "plan-017",
         "docs/plans/plan-017-x.md",
         content_hash(DRAFTED),
         "2026-02-12",

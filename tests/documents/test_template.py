@@ -108,11 +108,11 @@ def test_a_revision_keeps_what_was_given_and_cannot_change_it() -> None:
 
 def test_a_section_of_that_name_that_a_drafter_wrote_is_the_drafters() -> None:
     mine = "# Plan: T\n\n## Context\n\nMine.\n"
-    text = plan.render_new(plan=plan.plan_id(1), title="T", created="", project="", request="", body=mine)
+    text = plan.render_new(plan="plan-001", title="T", created="", project="", request="", body=mine)
     assert "Mine." in text
     assert "Mine." not in plan.with_body(text, "# Plan: T\n\n## Objective\n\nO\n")
     assert "Mine." not in plan.render_new(
-        plan=plan.plan_id(1), title="T", created="", project="", request="", body=mine, context="theirs"
+        plan="plan-001", title="T", created="", project="", request="", body=mine, context="theirs"
     )
 
 

@@ -498,7 +498,7 @@ class LedgerContract:
     def test_the_tables_are_folded_anew_to_the_same_rows(self, ledger: Ledger) -> None:
         tell(ledger)
         before = tables(ledger)
-        assert all(len(before[name]) for name in ("runs", "plans", "steps"))
+        assert all(len(before[name]) for name in ("runs", "items", "steps"))
         ledger.rebuild()
         assert tables(ledger) == before
         assert list(ledger.faults()) == []

@@ -322,7 +322,7 @@ PRAGMA user_version = 1;
 """
 
 BODIES_OF_FORMAT_1 = [
-    ("ItemOpened", b'{"path":"p.md","plan":"plan-001","request":"do it","title":"It"}'),
+    ("ItemOpened", b'{"path":"p.md","item":"plan-001","request":"do it","title":"It"}'),
     (
         "PlanStarted",
         b'{"base":"c0","branch":"b","content":"h","kept":[],"plan":"plan-001","run":"run-001","steps":'
@@ -360,7 +360,7 @@ def test_a_ledger_of_format_1_is_brought_up_to_date_and_goes_on(tmp_path: Path) 
     assert [item.kind for item in ledger.since()] == [kind for kind, _ in BODIES_OF_FORMAT_1]
     assert list(ledger.faults()) == []
     before = tables(ledger)
-    assert [row[0] for row in before["plans"]] == ["plan-001"]
+    assert [row[0] for row in before["items"]] == ["plan-001"]
     ledger.append("run-001", [parked("new")], expected=3)
     ledger.append_all([], {"subscriber": 2})
     ledger.close()
@@ -575,7 +575,7 @@ def test_tables_that_another_client_changed_are_put_right(tmp_path: Path, ledger
     before = tables(ledger)
     another_client(
         tmp_path,
-        "UPDATE plans SET status = 'DONE'",
+        "UPDATE items SET status = 'DONE'",
         "DELETE FROM runs",
         "UPDATE steps SET status = 'done', reason = 'because'",
     )

@@ -175,8 +175,8 @@ def test_documents_are_described_as_they_are_printed(ledger: Ledger) -> None:
 
 def test_a_schema_is_found_by_any_spelling_and_an_unknown_one_is_refused() -> None:
     assert schemas.schema("PLAN_CREATED")["title"] == "ItemOpened"
-    with pytest.raises(InvalidInput, match="there is no schema `PlanCreate`") as refused:
-        schemas.schema("PlanCreate")
+    with pytest.raises(InvalidInput, match="there is no schema `ItemOpene`") as refused:
+        schemas.schema("ItemOpene")
     assert "`ItemOpened`" in text(refused.value.hint)
 
 

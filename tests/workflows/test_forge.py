@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from driven import Driven, driven
-from planforge.documents.plan import PlanId, content_hash, render_new, with_audit_round
+from planforge.documents.plan import content_hash, render_new, with_audit_round
 from planforge.kernel.effects import Access, MarkPlan, RunAgent, WritePlan
 from planforge.kernel.events import AuditRecorded, PlanForged, RecordedFinding
 from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
@@ -153,9 +153,7 @@ def taken_up(world: World, cap: int = 5, **fields: Any) -> Driven[ForgeResult]:
 
 
 def on_disk(reviews: int = 0, body: str = PLAN) -> str:
-    text = render_new(
-        plan=PlanId("plan-007"), title="Rate limits", created="d", project="p", request="r", body=body
-    )
+    text = render_new(plan="plan-007", title="Rate limits", created="d", project="p", request="r", body=body)
     for number in range(1, reviews + 1):
         text = with_audit_round(text, number, "2026-01-01", "- Severity: blocking — it is vague")
     return text

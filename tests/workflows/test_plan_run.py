@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from driven import Driven, driven
-from planforge.documents.plan import PlanStatus, parse_plan_id, render_new, with_status
+from planforge.documents.plan import PlanStatus, render_new, with_status
 from planforge.errors import NotFound, PerformerFailed, RefusedByGate
 from planforge.kernel.effects import Access, KnownPhases, MarkPlan, Note, RunAgent, ShowPhases, Together
 from planforge.kernel.events import (
@@ -25,7 +25,7 @@ from planforge.workflows.plan_run import PlanRunRequest, PlanRunResult, plan_run
 from worlds import BLOCKING, CLEAN, PLAN, World, approved, failing_agent
 
 TEXT = render_new(
-    plan=parse_plan_id("7"),
+    plan="plan-007",
     title="Rate limits",
     created="2026-01-02",
     project="gateway",

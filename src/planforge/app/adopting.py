@@ -15,11 +15,13 @@ import msgspec
 
 from planforge.actions import see
 from planforge.app import approvals, phases, plans, work
-from planforge.documents.plan import PlanStatus, content_hash, header_faults, parse, plan_id, task_id
+from planforge.documents.plan import PlanStatus, content_hash, header_faults, parse, task_id
 from planforge.errors import Conflict, InvalidDocument, InvalidInput, NotFound, PlanforgeError
 from planforge.kernel.events import ItemMoved, ItemOpened, PlanWritten
 from planforge.kernel.projections.items import own_task
 from planforge.kernel.redaction import Redactor
+from planforge.kernel.work import items
+from planforge.kernel.work.items import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +94,7 @@ def _chosen(project: Project, found: Sequence[str], names: Sequence[str]) -> lis
 def _number(path: str) -> str:
     found = re.search(plans.FILE, path.rpartition("/")[2])
     assert found is not None
-    return plan_id(int(found["number"]))
+    return items.name(Kind.PLAN, int(found["number"]))
 
 
 def _taken(project: Project, path: str, actor: str) -> Taken:

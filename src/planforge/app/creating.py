@@ -114,7 +114,7 @@ def adopt(project: Project, found: Imported, *, task: str = "", new: bool = Fals
 
     def render(created: ItemOpened) -> str:
         return plans.render_new(
-            plan=plans.PlanId(created.item),
+            plan=created.item,
             title=title,
             created=work.today(),
             project=project.root.name,

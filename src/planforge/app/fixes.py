@@ -16,13 +16,12 @@ import msgspec
 from planforge.actions import TEXT, Action, Advice, Blank, see
 from planforge.app import approvals, plans, queue, runs, statuses, work
 from planforge.app.deciders import require_no_agent, require_other_author
-from planforge.documents.plan import is_fix, parse_name
 from planforge.errors import Conflict, InvalidInput, NotFound, RefusedByGate
 from planforge.kernel.events import ItemOpened, PlanApproved
 from planforge.kernel.objects import address
 from planforge.kernel.paths import normalise_all
 from planforge.kernel.redaction import Redactor
-from planforge.kernel.work.items import Kind, following
+from planforge.kernel.work.items import Kind, following, is_named
 from planforge.rules import small
 
 if TYPE_CHECKING:
@@ -203,7 +202,7 @@ def _named(request: FixRequest) -> Callable[[str], FixRequest]:
 
 def _idle(project: Project, name: str) -> tuple[PlanRow, Story]:
     """A fix that no run is at, and its story."""
-    if not is_fix(parse_name(name)):
+    if not is_named(name, Kind.FIX):
         raise InvalidInput(
             f"`{name}` is not a fix", Advice("write it like `fix-003`; see {}", Action("status"))
         )

@@ -22,7 +22,6 @@ from planforge.documents.plan import (
     given,
     header_faults,
     heartbeat,
-    is_fix,
     looks_like_plan_id,
     resuming_faults,
     structural_faults,
@@ -101,7 +100,7 @@ def _require_request(project: Project, words: str) -> None:
         )
     if named and named.kind == "fix" and (ways := fixes.next_commands(project, named.name)):
         raise InvalidInput(f"`{words.strip()}` is a fix, not a request", Advice("run {}", ways[-1]))
-    open_ = [row for row in plans.rows(project) if row.status in ("DRAFT", "REVIEW") and not is_fix(row.plan)]
+    open_ = [row for row in plans.rows(project) if row.status in ("DRAFT", "REVIEW") and row.path]
     if open_ and words.strip() and not named and requests.means_nothing(words):
         raise InvalidInput(
             f"`{' '.join(words.split())}` does not say what you want",

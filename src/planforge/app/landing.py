@@ -15,7 +15,6 @@ import msgspec
 
 from planforge.actions import Action, Advice, Blank
 from planforge.app import plans, queue, runs, tasks
-from planforge.documents.plan import is_fix
 from planforge.errors import InvalidInput, NoRepository, NotFound, PlanforgeError, RefusedByGate
 from planforge.kernel import effects, events
 from planforge.kernel.effects import HeldPlan, Probed, Target
@@ -349,12 +348,12 @@ def _next(project: Project, told: LandReport) -> Iterator[Action]:
     for item in told.left:
         if is_named(item.plan, Kind.TASK):
             yield Action("task show" if item.why == "held" else "task resume", item.plan)
-        elif item.why != "held" and is_fix(item.plan):
+        elif item.why != "held" and is_named(item.plan, Kind.FIX):
             yield Action("fix", again=item.plan)
         elif item.why != "held":
             yield Action("plan approve", item.plan)
             yield Action("plan run", item.plan)
-        elif not is_fix(item.plan) and plans.row(project, item.plan).status in UNDONE:
+        elif not is_named(item.plan, Kind.FIX) and plans.row(project, item.plan).status in UNDONE:
             yield Action("plan phases", item.plan)
     if told.landed and told.landing != told.branch:
         yield Action("land", update_checkout=True)

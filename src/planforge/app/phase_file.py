@@ -18,7 +18,7 @@ from planforge.app import phase_views, plans
 from planforge.app.phase_views import Made, PhaseView
 from planforge.documents import phases as documents
 from planforge.documents.phases import Phase, PhaseKind
-from planforge.documents.plan import content_hash, parse_plan_id
+from planforge.documents.plan import content_hash
 from planforge.kernel import events
 from planforge.kernel.files import read_regular
 from planforge.kernel.graph.steps import happened
@@ -69,7 +69,7 @@ def _rendered(project: Project, plan: PlanRow, made: Made) -> str:
         for phase in shown
     )
     return documents.render_phases(
-        parse_plan_id(plan.plan),
+        plan.plan,
         plan.path,
         made.event.content,
         made.at[:10],

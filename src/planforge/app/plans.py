@@ -11,6 +11,7 @@ import msgspec
 from planforge.actions import REQUEST, TEXT, Action, Advice, see
 from planforge.errors import InvalidDocument, NotFound, RefusedByGate
 from planforge.kernel.files import read_regular
+from planforge.kernel.work.items import Kind, parse
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -119,13 +120,13 @@ def _judged(step: StepRow) -> Judged:
 
 def row(project: Project, name: str) -> PlanRow:
     """The plan that `name` means: `plan-007`, `plan-7`, `7`, or the task behind it; or the fix, `fix-7`."""
-    from planforge.documents.plan import OWN_TASK, parse_name
+    from planforge.documents.plan import OWN_TASK
 
     if (found := of_task(project, name)) is not None:
         return found
     if OWN_TASK.fullmatch(name.strip()):
         raise NotFound(f"no plan is for a task `{name}`", see("plan tasks"))
-    plan = parse_name(name)
+    plan = parse(name, Kind.PLAN, Kind.FIX)
     for found in project.ledger.select(PlanRow, "plans WHERE plan = ?", plan):
         return found
     if any(f"/{plan}-" in path for path in unknown(project)):
@@ -165,10 +166,8 @@ def _directory(project: Project) -> str:
 
 def named(project: Project, name: str) -> str:
     """The id of the plan that `name` means, whether there is such a plan or not."""
-    from planforge.documents.plan import parse_name
-
     found = of_task(project, name)
-    return found.plan if found else parse_name(name)
+    return found.plan if found else parse(name, Kind.PLAN, Kind.FIX)
 
 
 def of_task(project: Project, name: str) -> PlanRow | None:

@@ -191,8 +191,6 @@ def _decided(project: Project, plan: str, decide: Callable[[], events.ItemMoved]
 
 def _not_closed(plan: str, lacking: str, left: str) -> RefusedByGate:
     """Why a plan is not closed, and how it can be."""
-    from planforge.documents.plan import is_fix
-
     close = Action("plan close", plan, override=bool(lacking), unlanded=bool(left), reason=TEXT)
     if lacking:
         message = f"`{plan}` cannot be closed as done: {lacking}"
@@ -200,7 +198,7 @@ def _not_closed(plan: str, lacking: str, left: str) -> RefusedByGate:
         hint = Advice("see {}, or close it all the same: {}", Action("plan phases", plan), close)
     else:
         message = f"`{plan}` has not landed ({left[:12]}), and once it is closed it does not land"
-        land = Action("land" if is_fix(plan) else "plan land", plan)
+        land = Action("land" if kind_of(plan) is Kind.FIX else "plan land", plan)
         hint = Advice("land it with {}, or close it all the same: {}", land, close)
     return RefusedByGate(message, hint)
 

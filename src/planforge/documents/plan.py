@@ -14,15 +14,14 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import NewType
 
 import msgspec
 
 from planforge.documents import markdown
 from planforge.errors import InvalidDocument
+from planforge.kernel.work import items
+from planforge.kernel.work.items import Kind
 from planforge.rules.findings import Finding, Severity
-
-PlanId = NewType("PlanId", str)
 
 REQUEST, CONTEXT, AUDIT_LOG, NOTES = "Request", "Context", "Audit Log", "Implementation Notes"
 OWNED = {name.lower() for name in (REQUEST, AUDIT_LOG, NOTES)}
@@ -36,9 +35,7 @@ MAX_SLUG = 50
 MAX_LEAD = 96
 MIN_SECTION = 10
 
-ID = re.compile(r"(?:plan-)?0*(?P<number>[1-9][0-9]{0,8})")
-FIX_PREFIX = "fix-"
-FIX = re.compile(r"fix-0*(?P<number>[1-9][0-9]{0,8})")
+NUMBER = re.compile(r"(?:plan-)?0*[1-9][0-9]{0,8}")
 TASK = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/#-]{0,98}[A-Za-z0-9])?")
 OWN_TASK = re.compile(r"(?i:ws)-0*(?P<number>[1-9][0-9]{0,8})")
 TITLE = re.compile(r"# Plan:[ \t]*(?P<title>.*?)[ \t]*")
@@ -96,7 +93,7 @@ class PlanStatus(StrEnum):
 class PlanDocument(msgspec.Struct, frozen=True, kw_only=True):
     """A plan file as read."""
 
-    id: PlanId
+    id: str
     title: str
     status: PlanStatus
     created: str
@@ -104,53 +101,9 @@ class PlanDocument(msgspec.Struct, frozen=True, kw_only=True):
     task: str = ""
 
 
-def parse_plan_id(text: str) -> PlanId:
-    """The plan that `plan-017`, `plan-17` or `17` names."""
-    found = ID.fullmatch(text.strip())
-    if not found:
-        raise InvalidDocument(f"`{text}` is not a plan id", hint="write it like `plan-017` or `17`")
-    return plan_id(int(found["number"]))
-
-
-def parse_name(text: str) -> PlanId:
-    """The plan or the fix that is meant: `plan-017`, `plan-17`, `17`, or `fix-003`, `fix-3`."""
-    found = FIX.fullmatch(text.strip())
-    if found:
-        return fix_id(int(found["number"]))
-    if not ID.fullmatch(text.strip()):
-        raise InvalidDocument(
-            f"`{text}` is not a plan id", hint="write it like `plan-017` or `17`; a fix like `fix-003`"
-        )
-    return parse_plan_id(text)
-
-
-def fix_id(number: int) -> PlanId:
-    """The id of the fix with that number."""
-    if number < 1:
-        raise InvalidDocument(f"fixes are numbered from 1, not {number}")
-    return PlanId(f"{FIX_PREFIX}{number:03}")
-
-
-def is_fix(plan: str) -> bool:
-    """Whether it is a small change that has no plan file."""
-    return plan.startswith(FIX_PREFIX)
-
-
 def looks_like_plan_id(text: str) -> bool:
     """Whether somebody means a plan by it, and does not say what they want: digits, or `plan-` and digits."""
     return re.fullmatch(r"(?:plan-)?[0-9]+", text.strip()) is not None
-
-
-def plan_id(number: int) -> PlanId:
-    """The id of the plan with that number."""
-    if number < 1:
-        raise ValueError(f"plans are numbered from 1, not {number}")
-    return PlanId(f"plan-{number:03}")
-
-
-def plan_number(plan: PlanId) -> int:
-    """The number in a plan's id."""
-    return int(plan.removeprefix("plan-"))
 
 
 def task_id(text: str) -> str:
@@ -158,7 +111,7 @@ def task_id(text: str) -> str:
     said = text.strip()
     if own := OWN_TASK.fullmatch(said):
         return f"ws-{int(own['number']):03}"
-    return said if TASK.fullmatch(said) and not ID.fullmatch(said) else ""
+    return said if TASK.fullmatch(said) and not NUMBER.fullmatch(said) else ""
 
 
 def slug(title: str) -> str:
@@ -189,10 +142,10 @@ def parse(text: str) -> PlanDocument:
             f"line {status.line}: `{status.value[:60]}` is not a status",
             hint=f"one of {', '.join(PlanStatus)}",
         )
-    if not ID.fullmatch(identity.value):
+    if not NUMBER.fullmatch(identity.value):
         raise InvalidDocument(f"line {identity.line}: `{identity.value[:60]}` is not a plan id")
     return PlanDocument(
-        id=parse_plan_id(identity.value),
+        id=items.parse(identity.value, Kind.PLAN),
         title=title["title"],
         status=PlanStatus(status.value),
         created=created.value if created else "",
@@ -291,7 +244,7 @@ def drafted_title(drafted: str) -> str:
 
 def render_new(
     *,
-    plan: PlanId,
+    plan: str,
     title: str,
     created: str,
     project: str,

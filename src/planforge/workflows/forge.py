@@ -149,7 +149,7 @@ def _put_together(request: ForgeRequest, body: str) -> str:
     if request.form:
         return plans.with_body(request.form, body)
     return plans.render_new(
-        plan=plans.parse_plan_id(request.plan),
+        plan=request.plan,
         title=request.title,
         created=request.today,
         project=request.project,

@@ -88,7 +88,7 @@ def test_files_that_it_names_become_items_in_backticks_and_those_outside_do_not(
 
 def test_a_plan_is_taken_with_its_body_and_what_we_wrote_in_it_is_quoted() -> None:
     earlier = plan.render_new(
-        plan=plan.plan_id(9),
+        plan="plan-009",
         title="Old",
         created="2025-01-01",
         project="shop",

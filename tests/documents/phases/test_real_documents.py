@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from planforge.documents.phases import decompose, file_path, read_phases, render_phases
-from planforge.documents.plan import plan_id, structural_findings
+from planforge.documents.plan import structural_findings
 from planforge.kernel import paths
 
 ENOUGH, OTHERS, OF_ONE_KIND = 200, 231, 150
@@ -93,7 +93,7 @@ def hold(whole: str, path: str) -> int:
         assert file_path(name, spaced=True) == name, (path, name)
         assert os.path.normpath(name) == name, (path, name)
         assert not {".git", ".planforge", ".."} & set(name.lower().split("/")), (path, name)
-    rendered = render_phases(plan_id(1), "x.md", "0" * 64, "2026-01-01", phases, {})
+    rendered = render_phases("plan-001", "x.md", "0" * 64, "2026-01-01", phases, {})
     assert read_phases(rendered) == tuple((phase.id, "pending") for phase in phases), path
     return len(phases[-1].files)
 

@@ -19,7 +19,6 @@ from planforge.documents.phases import (
     render_phases,
     signature,
 )
-from planforge.documents.plan import plan_id
 
 PLAN = "## Changes\n\n- `a/x.go` — one\n  **Status:** done\n- `b/y.go` — two\n"
 PHASES = decompose(PLAN)
@@ -32,7 +31,7 @@ def rendered(
     updated = more.get("updated")
     content = more.get("content", "0123456789abcdef" * 4)
     return render_phases(
-        plan_id(17), "p.md", content, "2026-02-12", PHASES, statuses, updated=updated, details=details
+        "plan-017", "p.md", content, "2026-02-12", PHASES, statuses, updated=updated, details=details
     )
 
 

@@ -14,7 +14,6 @@ import msgspec
 
 from planforge.documents import markdown
 from planforge.documents.phases.shapes import SHORT_HASH, Phase, description, in_backticks
-from planforge.documents.plan import PlanId
 from planforge.kernel.work.lifecycle.tables import PHASE
 
 LONGEST_LINE = 300
@@ -38,7 +37,7 @@ NOTHING = PhaseDetail()
 
 
 def render_phases(
-    plan_id: PlanId,
+    plan_id: str,
     plan_path: str,
     plan_hash: str,
     created: str,

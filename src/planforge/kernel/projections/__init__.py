@@ -22,7 +22,7 @@ TABLES = "".join(module.TABLES for module in MODULES)
 NAMES = tuple(name for module in MODULES for name in module.NAMES)
 
 TABLES_OF_FOLDS = (*(module.folds.table for module in MODULES), dict.fromkeys(LEADS, items.move))
-"""What each does with an event, in this order: an item's status comes last, from what the others have made."""
+"""In this order: the status of an item comes last, from what the others have made of an event."""
 
 FOLDS = {
     kind: tuple(table[kind] for table in TABLES_OF_FOLDS if kind in table)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import Any
 
-from planforge.errors import InvalidInput
+from planforge.errors import InvalidDocument
 
 Query = Callable[..., Iterable[tuple[Any, ...]]]
 """Reads rows: what `Ledger.query` does, and a projection while it folds."""
@@ -40,7 +40,7 @@ NUMBER = re.compile(rf"(?:{'|'.join(Kind)})-0*(?P<number>[0-9]{{1,9}})(?![0-9])"
 def name(kind: Kind, number: int) -> str:
     """The name of the item with that number."""
     if number < 1:
-        raise InvalidInput(f"a {kind} is numbered from 1, not {number}")
+        raise InvalidDocument(f"a {kind} is numbered from 1, not {number}")
     return f"{kind}-{number:03}"
 
 
@@ -57,7 +57,7 @@ def parse(text: str, *kinds: Kind) -> str:
     if found is None or kind not in kinds:
         shown = f"write it like `{name(kinds[0], 17)}` or `17`"
         others = ", ".join(f"a {other} like `{name(other, 3)}`" for other in kinds[1:])
-        raise InvalidInput(f"`{text}` is not a {kinds[0]} id", f"{shown}; {others}" if others else shown)
+        raise InvalidDocument(f"`{text}` is not a {kinds[0]} id", f"{shown}; {others}" if others else shown)
     return name(kind, int(found["number"]))
 
 
