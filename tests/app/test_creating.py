@@ -222,8 +222,8 @@ def numbered(title):
     while True:  # as a forge does it: in the ledger, and no file yet
         try:
             plan = work.new_plan(project, title, title)
-            project.ledger.append(plan.plan, [plan], expected=0)
-            return plan.plan
+            project.ledger.append(plan.item, [plan], expected=0)
+            return plan.item
         except Conflict:
             continue
 

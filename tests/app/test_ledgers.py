@@ -36,8 +36,8 @@ def test_tables_that_nobody_touched_are_what_the_events_say(project: Project) ->
 
 SPOILT = [
     (
-        "UPDATE plans SET status = 'DONE', rounds = 9",
-        "table `plans`: row `plan-001` has `status` 'DONE', not 'REVIEW', `rounds` 9, not 1",
+        "UPDATE items SET status = 'DONE', rounds = 9",
+        "table `items`: row `plan-001` has `status` 'DONE', not 'REVIEW', `rounds` 9, not 1",
     ),
     ("DELETE FROM runs WHERE run = 'run-001'", "table `runs`: row `run-001` is gone"),
     (
@@ -82,7 +82,7 @@ def test_many_differences_are_counted_and_the_first_ones_named(project: Project)
         events.ItemOpened(item=f"plan-{number:03}", title="", request="", path="") for number in range(2, 90)
     ]
     project.ledger.append("plans", many, expected=0)
-    another_client(project.state, "UPDATE plans SET title = 'mine'")
+    another_client(project.state, "UPDATE items SET title = 'mine'")
     found = ledgers.compare(project.ledger)
     assert (found.differing, len(found.differences)) == (89, ledgers.SHOWN)
     said = integrity.verify(project).faults
@@ -91,7 +91,7 @@ def test_many_differences_are_counted_and_the_first_ones_named(project: Project)
 
 def test_cursors_of_subscribers_are_kept(project: Project) -> None:
     project.ledger.append_all([], acknowledge={"indexer": 7})
-    another_client(project.state, "DELETE FROM plans")
+    another_client(project.state, "DELETE FROM items")
     assert ledgers.rebuild(project, check=False).changed
     assert project.ledger.cursor("indexer") == 7
 
@@ -115,7 +115,7 @@ def test_what_others_write_meanwhile_is_neither_refused_nor_taken_for_a_differen
 
 
 def test_with_an_event_that_cannot_be_read_nothing_is_changed(project: Project) -> None:
-    another_client(project.state, "UPDATE plans SET title = 'mine'")
+    another_client(project.state, "UPDATE items SET title = 'mine'")
     another_client(project.state, "UPDATE events SET body = CAST('{' AS BLOB) WHERE seq = 5", unguarded=True)
     with pytest.raises(LedgerUnreadable, match="event 5 "):
         ledgers.rebuild(project, check=False)

@@ -52,7 +52,8 @@ folds = Folds()
 def _(db: apsw.Connection, event: events.ItemOpened, recorded: Recorded) -> None:
     kind = kind_of(event.item)
     parent = event.parent or (own_task(event.item) if event.path else "")
-    said = (event.title, event.title, event.request, event.description, MACHINES[kind].initial, "", parent)
+    status = MACHINES[kind].initial if kind in MACHINES else ""  # nothing is known yet of how it goes
+    said = (event.title, event.title, event.request, event.description, status, "", parent)
     rest = (event.path, "", "", 0, event.pipeline, "", "", "", recorded.at, recorded.at)
     values = (event.item, kind.value, *said, *rest)
     db.execute(f"INSERT INTO items VALUES ({', '.join('?' * len(values))})", values)  # noqa: S608  (a constant)

@@ -82,7 +82,7 @@ def _step_started(query: Query, event: events.StepStarted) -> Given | None:
 
 
 def _step_reopened(query: Query, event: events.StepReopened) -> Given | None:
-    if MACHINES[kind_of(event.plan)] is not PLAN:
+    if MACHINES.get(kind_of(event.plan)) is not PLAN:
         return None
     counted = _has_no_document(query, event.plan)
     return Given(event.plan, "IMPLEMENTING" if counted else "REVIEW", counted=counted)
