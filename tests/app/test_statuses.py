@@ -402,7 +402,7 @@ def test_cancel_and_close_as_commands(place: Place) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["status"] == "CANCELLED"
     assert document("plan", "show", "1", cwd=root)["plan"]["status"] == "CANCELLED"
-    assert "CANCELLED by Grace: not needed" in planforge("log", cwd=root).stdout
+    assert "CANCELLED (cancel, by Grace): not needed" in planforge("log", cwd=root).stdout
     final = planforge("plan", "approve", "1", cwd=root)
     assert final.returncode == 2
     said = " ".join(final.stderr.split())

@@ -191,7 +191,7 @@ def task(status: str = "committed") -> QueuedPlan:
 
 
 def moves(flow: Driven[LandResult]) -> list[tuple[str, str]]:
-    return [(note.event, note.status) for note in notes(flow, ItemMoved)]
+    return [(note.by, note.status) for note in notes(flow, ItemMoved)]
 
 
 @pytest.mark.parametrize(
