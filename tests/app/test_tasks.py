@@ -18,7 +18,7 @@ from planforge.app.runs import cancellation, driver
 from planforge.errors import CannotPerform, InvalidInput, NeedsPerson, NotFound, PlanEdited, RefusedByGate
 from planforge.interfaces.cli.typed import line
 from planforge.kernel.effects import ReadFacts
-from planforge.kernel.events import ApprovalUsed, FrictionNoted, MergeChecked, Recorded, StageEnded
+from planforge.kernel.events import DecisionUsed, FrictionNoted, MergeChecked, Recorded, StageEnded
 from repositories import git
 from shops import (
     BAD,
@@ -88,7 +88,7 @@ def test_a_task_goes_through_the_default_pipeline_and_replays(shop: Shop) -> Non
     rounds = [(each.stage, each.outcome, each.iteration) for each in events(project, StageEnded)]
     assert ("review-code", "revision", 1) in rounds
     assert ("review-code", "approved", 2) in rounds
-    assert len(events(project, ApprovalUsed)) == 1
+    assert len(events(project, DecisionUsed)) == 1
 
 
 @pytest.mark.dear

@@ -73,7 +73,7 @@ def given_by(project: Project, event: Event) -> tuple[str, str] | None:
     match event:
         case events.PlanForged(plan=plan, content=content) if content:
             return plan, "REVIEW"
-        case events.PlanApproved(plan=plan):
+        case events.DecisionMade(kind="approval", subject=plan):
             return plan, "APPROVED"
         case events.PlanStarted(plan=plan):
             return plan, "IMPLEMENTING"

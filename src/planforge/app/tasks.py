@@ -534,7 +534,7 @@ def _require_resumable(project: Project, found: TaskRow, actor: str) -> None:
 
 
 def _require_possible(project: Project, found: TaskRow, actor: str) -> None:
-    from planforge.app import deciders
+    from planforge.app.decisions import deciders
 
     deciders.require_other_author(project, found.task, actor)
     if busy := _unfinished(project, found.task):

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import gates
-from planforge.app.gates import GateRow
+from planforge.app.decisions import gates
+from planforge.app.decisions.gates import GateRow
 from planforge.app.project import Project
+from planforge.kernel.effects import PassGate
 from planforge.kernel.events import PatchProposed, Payload, PlanCreated, RunStarted
 from programs import COMMAND, document, environment, planforge
 from repositories import EMAIL, NAME, commit, git, repository
@@ -39,14 +40,17 @@ def raised(project: Project, text: str = "on: [push]\n", *, path: str = CI) -> G
     git(project.root, "reset", "--quiet", "--hard", base)
     return gates.raise_(
         project,
-        plan="plan-001",
-        step="phase-1",
-        attempt=2,
-        gate=GATE,
-        content=tree,
-        commit=made,
-        base=base,
-        reasons=(f"`{path}`: a CI file is changed", "`a`: b"),
+        PassGate(
+            plan="plan-001",
+            step="phase-1",
+            attempt=2,
+            gate=GATE,
+            tree=tree,
+            commit=made,
+            parent=base,
+            reasons=(f"`{path}`: a CI file is changed", "`a`: b"),
+        ),
+        "run-001",
     )
 
 
@@ -107,7 +111,7 @@ def test_approve_opens_the_gate_and_says_what_to_resume(project: Project) -> Non
         f"approved gate-001 by Ada, for tree {gate.content[:12]} and no other",
         "next: planforge resume run-001",
     ]
-    assert gates.decision(project, "plan-001", GATE, gate.content) is not None
+    assert gates.every(project).gates[0].status == "approved"
     assert "approved by Ada: fine" in planforge("gate", "show", "1", cwd=project.root).stdout
     assert "approved" in planforge("gate", "list", "--all", cwd=project.root).stdout
     assert "Ada approved gate protected/phase-1" in planforge("log", "-n", "1", cwd=project.root).stdout

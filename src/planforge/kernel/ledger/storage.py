@@ -16,7 +16,7 @@ import msgspec
 
 from planforge.errors import LedgerUnreadable
 
-FORMAT = 7
+FORMAT = 8
 """The layout of the file, projections included. An earlier one is brought up to date when it is opened; a
 later one is refused, never guessed at."""
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 import apsw
 
 from planforge.kernel.events import Event, Recorded
-from planforge.kernel.projections import budgets, evidence, gates, graph, leases, questions, tasks, work
+from planforge.kernel.projections import budgets, decisions, evidence, graph, leases, tasks, work
 
-MODULES = (work, graph, leases, budgets, evidence, gates, questions, tasks)
+MODULES = (work, graph, leases, budgets, evidence, decisions, tasks)
 
 TABLES = "".join(module.TABLES for module in MODULES)
 NAMES = tuple(name for module in MODULES for name in module.NAMES)

@@ -348,7 +348,7 @@ def _remembered(
 
 
 def _remember_all() -> None:
-    kinds: list[type[Event]] = [kind for kind in events.EVENTS.values() if "plan" in kind.__struct_fields__]
+    kinds: list[type[Event]] = [kind for kind in events.EVENTS.values() if hasattr(kind, "plan")]
     for kind in kinds:
         folds.table[kind] = _remembered(folds.table.get(kind))
 

@@ -84,10 +84,11 @@ def _(db: apsw.Connection, event: events.PlanForged, recorded: Recorded) -> None
         _plan(db, event.plan, "REVIEW", recorded.at)
 
 
-@folds.of(events.PlanApproved)
-def _(db: apsw.Connection, event: events.PlanApproved, recorded: Recorded) -> None:
-    statement = "UPDATE plans SET status = 'APPROVED', content = ?, updated_at = ? WHERE plan = ?"
-    db.execute(statement, (event.content, recorded.at, event.plan))
+@folds.of(events.DecisionMade)
+def _(db: apsw.Connection, event: events.DecisionMade, recorded: Recorded) -> None:
+    if event.kind == "approval":
+        statement = "UPDATE plans SET status = 'APPROVED', content = ?, updated_at = ? WHERE plan = ?"
+        db.execute(statement, (event.content, recorded.at, event.subject))
 
 
 @folds.of(events.PlanStarted)

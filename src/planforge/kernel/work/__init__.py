@@ -1,0 +1,1 @@
+"""What people work on, and what they decide about it."""
