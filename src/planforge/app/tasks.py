@@ -35,6 +35,8 @@ FINAL = ("landed", "delivered", "abandoned")
 COMMITTED = "committed"
 STUCK = ("blocked", "escalated")
 APPROVED = "approved"
+OVERRIDDEN = "overridden by "
+"""How the reason of a stage begins that a person let pass."""
 MORE = 2
 """How many rounds more are offered."""
 
@@ -360,6 +362,7 @@ def _left_by_earlier_runs(
             judged=each.judged,
             document=each.document,
             object=read_document(project, found.task, each.document).object if each.document else "",
+            overridden=each.reason if each.reason.startswith(OVERRIDDEN) else "",
         )
         for each in came
     ]
@@ -476,7 +479,7 @@ def override(project: Project, name: str, *, stage: str, actor: str, reason: str
         role=of.role,
         name=actor,
         outcome=APPROVED,
-        reason=f"overridden by {actor}: {reason.strip()}",
+        reason=f"{OVERRIDDEN}{actor}: {reason.strip()}",
         verdict=APPROVED,
         judged=course.judged(of),
         document=came.document if came else "",

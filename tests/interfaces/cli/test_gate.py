@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from decided import at
 from planforge.app.decisions import gates
 from planforge.app.decisions.gates import GateRow
 from planforge.app.project import Project
@@ -115,6 +116,18 @@ def test_approve_opens_the_gate_and_says_what_to_resume(project: Project) -> Non
     assert "approved by Ada: fine" in planforge("gate", "show", "1", cwd=project.root).stdout
     assert "approved" in planforge("gate", "list", "--all", cwd=project.root).stdout
     assert "Ada approved gate protected/phase-1" in planforge("log", "-n", "1", cwd=project.root).stdout
+
+
+def test_show_says_of_a_yes_that_it_opens_nothing_any_more(project: Project) -> None:
+    raised(project)
+    gates.approve(project, "1", actor="Ada", reason="fine")
+    assert "\napproved by Ada: fine\n" in planforge("gate", "show", "1", cwd=project.root).stdout
+    raised(project, "on: [push, fork]\n")
+    shown = planforge("gate", "show", "1", cwd=project.root).stdout
+    assert "\napproved by Ada: fine (superseded: it opens nothing)\n" in shown
+    gate = gates.approve(project, "2", actor="Ada").gate
+    gates.take(project, at("plan-001", GATE, gate.content), "run-001")
+    assert "\napproved by Ada\n" in planforge("gate", "show", "2", cwd=project.root).stdout
 
 
 def test_reject_keeps_who_and_why(project: Project) -> None:

@@ -53,6 +53,8 @@ class GateRow(msgspec.Struct, frozen=True, kw_only=True):
     actor: str = ""
     reason: str = ""
     decided_at: str = ""
+    edited: str = ""
+    """The document that was edited since, so that the gate is void."""
 
 
 class GateList(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,7 +199,8 @@ def reject(project: Project, name: str, *, actor: str, reason: str, seen: str | 
 
 
 def row(project: Project, gate: decisions.Decision) -> GateRow:
-    """A gate for people and programs."""
+    """A gate for people and programs; void, if it could be used but for a document that was edited."""
+    edited = record.edited(project, record.documents(gate)) if gate.status in ("waiting", "decided") else ""
     return GateRow(
         name=gate.label,
         plan=gate.subject,
@@ -207,12 +210,13 @@ def row(project: Project, gate: decisions.Decision) -> GateRow:
         content=gate.content,
         commit=gate.proposed,
         base=gate.base,
-        status=record.status(project, gate),
+        status="void" if edited else gate.word,
         reasons=msgspec.json.decode(gate.reasons, type=tuple[str, ...]),
         raised_at=gate.asked_at,
         actor=gate.actor,
         reason=gate.reason,
         decided_at=gate.decided_at,
+        edited=edited,
     )
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from planforge.kernel.ledger import Write
     from planforge.kernel.work.decisions import Decision
 
-VOID = "void"
-"""The status that people see of a decision whose documents were edited since it was asked."""
 LIST: dict[str, Verb] = {"approval": "plan list", "gate": "gate list", "question": "question list"}
 WORDS = {
     "superseded": "another has taken its place",
@@ -109,7 +107,7 @@ def require_unedited(project: Project, about: Decision) -> None:
         raise StaleView(
             f"`{path}` was edited since `{about.label}` was raised",
             Advice("run {}: it is asked anew about what there is now", Action("resume", about.run)),
-            current=msgspec.structs.replace(current(project, about), status=VOID),
+            current=msgspec.structs.replace(current(project, about), status="void"),
         )
 
 
@@ -136,9 +134,3 @@ def _object(project: Project, path: str) -> str | None:
         return ""
     except OSError:
         return None
-
-
-def status(project: Project, about: Decision) -> str:
-    """What people see of it: void, if it could be used but for a document that was edited."""
-    void = about.status in ("waiting", "decided") and about.documents != "[]"
-    return VOID if void and edited(project, documents(about)) else about.word

@@ -175,9 +175,14 @@ def _view(view: GateView) -> str:
     what = f"{gate.plan}/{gate.step}, attempt {gate.attempt}"
     head = [f"{gate.name}  {gate.status}  {what}", f"tree {gate.content}  on {gate.base[:12]}"]
     if gate.actor:
-        head.append(
-            f"{gate.status} by {visible(gate.actor)}" + (f": {visible(gate.reason)}" if gate.reason else "")
+        how = "rejected" if gate.status == "rejected" else "approved"
+        void = (
+            "" if gate.status in ("approved", "rejected", "used") else f" ({gate.status}: it opens nothing)"
         )
+        why = f": {visible(gate.reason)}" if gate.reason else ""
+        head.append(f"{how} by {visible(gate.actor)}{why}{void}")
+    if gate.edited:
+        head.append(f"`{visible(gate.edited)}` was edited since: resume the run, and it is asked anew")
     why = "Why\n" + "\n".join(f"  {visible(reason)}" for reason in gate.reasons)
     rows = [
         (file.change, f"+{file.added}", f"-{file.removed}", visible(file.path), ", ".join(file.notes))
