@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from decided import approval, use
 from planforge.app import lander, landing
 from planforge.app.project import Project
 from planforge.kernel import effects, events
@@ -71,6 +72,7 @@ class Field:
         self.checks: list[str] = []
         """The trees that were checked."""
         self.plans = 0
+        self._approved = 0
         self.runs = 0
 
     def say(self, *recorded: tuple[str, Event]) -> None:
@@ -123,10 +125,9 @@ class Field:
             ),
         )
         if approved:
-            self.say(
-                (plan, events.PlanApproved(plan=plan, gate="plan", content=content, actor="ada")),
-                (plan, events.ApprovalUsed(plan=plan, gate="plan", content=content, run=run)),
-            )
+            asked, made = approval(plan, content, number=self._approved + 1)
+            self._approved += 1
+            self.say((plan, asked), (plan, made), (plan, use(made, run)))
         started = events.PlanStarted(
             plan=plan, run=run, content=content, branch=branch, base=tip, steps=planned, kept=()
         )

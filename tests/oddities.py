@@ -25,7 +25,8 @@ import click
 import pytest
 
 from calls import Said, caller
-from planforge.app import approvals, creating, lessons
+from planforge.app import creating, lessons
+from planforge.app.decisions import approvals
 from planforge.app.project import Project
 from planforge.documents.imports import prose
 from planforge.interfaces.cli.commands import planforge

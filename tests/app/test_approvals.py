@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import approvals
+from planforge.app.decisions import approvals
 from planforge.app.project import Project
 from planforge.errors import RefusedByGate
 from planforge.kernel.events import ItemOpened

@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from decided import approval
 from planforge.app import backing, creating, plans, statuses
 from planforge.app.backing import BackingTask
 from planforge.app.project import Project
 from planforge.documents.plan import OWN_TASK, PlanStatus
 from planforge.errors import InvalidDocument, NotFound
-from planforge.kernel.events import Event, ItemOpened, PlanApproved, PlanEnded, PlanStarted
+from planforge.kernel.events import Event, ItemOpened, PlanEnded, PlanStarted
 from planforge.kernel.projections.items import own_task
 from repositories import repository
 
-APPROVED = PlanApproved(plan="plan-001", gate="plan", content="c", actor="Ada")
+APPROVED = approval("plan-001", "c")[1]
 STARTED = PlanStarted(plan="plan-001", run="run-001", content="c", branch="b", base="0", steps=(), kept=())
 
 

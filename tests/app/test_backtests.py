@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from planforge.app import approvals, replays, work
+from planforge.app import replays, work
+from planforge.app.decisions import approvals
 from planforge.app.project import Project
 from planforge.kernel.payloads import encode
 from planforge.kernel.replay import backtest as backtests

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from fixing import ADA, prepared
-from planforge.app import fixes, gates, proof_checks, proofs, replays, tasks, work
+from planforge.app import fixes, proof_checks, proofs, replays, tasks, work
+from planforge.app.decisions import gates
 from planforge.app.project import Project
 from planforge.app.runs import cancellation, driver
 from planforge.errors import Interrupted, NeedsPerson

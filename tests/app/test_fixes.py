@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from decided import of
 from fixing import ADA, REQUEST, fixed, prepared
 from planforge.actions import TEXT, Action
 from planforge.app import (
-    approvals,
     fixes,
-    gates,
     landing,
     overview,
     plans,
@@ -22,6 +21,7 @@ from planforge.app import (
     statuses,
     work,
 )
+from planforge.app.decisions import approvals, gates
 from planforge.app.project import Project
 from planforge.app.runs import cancellation
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, RefusedByGate, StaleView
@@ -49,8 +49,8 @@ def test_a_small_change_is_made_with_evidence_and_waits_to_land(tmp_path: Path) 
     (ended,) = at.events(events.PlanEnded)
     assert ended.succeeded
     assert ended.reason == "2 of 2 tests passed (1 file, 1 line)"
-    (approved,) = at.events(events.PlanApproved)
-    (used,) = at.events(events.ApprovalUsed)
+    (approved,) = at.events(events.DecisionMade)
+    (used,) = at.events(events.DecisionUsed)
     (applied,) = at.events(events.PatchApplied)
     assert (approved.actor, used.run) == (ADA, run)
     assert approved.content == used.content == applied.content
@@ -201,7 +201,7 @@ def test_a_protected_path_waits_for_a_person_as_in_a_plan(tmp_path: Path) -> Non
     run = fixes.begin(project, "Use requests", actor=ADA)
     with pytest.raises(NeedsPerson):
         drive(project, run)
-    (raised,) = at.events(events.GateRaised)
+    (raised,) = of(at.events(events.DecisionAsked), "gate")
     assert raised.plan == "fix-001"
     assert any("requirements.txt" in reason for reason in raised.reasons)
     assert in_branch(at) == []

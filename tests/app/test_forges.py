@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import creating, forges, plan_rounds, plans, questions, runs, work
+from planforge.app import creating, forges, plan_rounds, plans, runs, work
+from planforge.app.decisions import questions
 from planforge.app.project import Project
 from planforge.app.replays import replay
 from planforge.app.runs import cancellation

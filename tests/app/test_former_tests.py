@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from decided import of
 from fixing import ADA, fixed
-from planforge.app import gates
+from planforge.app.decisions import gates
 from planforge.app.project import Project
 from planforge.errors import NeedsPerson
-from planforge.kernel.events import EffectCompleted, GateRaised, PatchApplied
+from planforge.kernel.events import DecisionAsked, EffectCompleted, PatchApplied
 from rehearsals import Actions, Rehearsal
 from repositories import repository
 from texts import SETTINGS, drive, play
@@ -51,7 +52,7 @@ def test_it_waits_with_what_fails_named_and_lands_after_a_yes(tmp_path: Path) ->
     target = at_work(tmp_path, WRONG, TESTS.replace("3)", "4)"))
     with pytest.raises(NeedsPerson):
         fixed(target, "Let the total be one more")
-    (raised,) = target.events(GateRaised)
+    (raised,) = of(target.events(DecisionAsked), "gate")
     (reason,) = raised.reasons
     assert reason.startswith("`tests/test_shop.py`: as they were before the change, the tests failed (1 of 1")
     assert "test_all_count" in reason
@@ -71,7 +72,7 @@ def test_tests_of_before_that_still_pass_stop_nobody(tmp_path: Path) -> None:
     assert code == 0
     asked = [event.effect for event in target.events(EffectCompleted)]
     assert asked.count("RunFormerTests") == 1
-    assert target.events(GateRaised) == []
+    assert of(target.events(DecisionAsked), "gate") == []
 
 
 def test_a_change_that_only_adds_tests_costs_no_second_run(tmp_path: Path) -> None:

@@ -12,16 +12,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from planforge.app import deciders, gates
-from planforge.app.gates import GateRow
+from decided import at
+from planforge.app.decisions import deciders, gates
+from planforge.app.decisions.gates import GateRow
 from planforge.app.project import Project
 from planforge.errors import GitFailed, InvalidInput, NeedsPerson, NotFound, RefusedByGate
 from planforge.interfaces.cli.typed import text
 from planforge.kernel.effects import Decision, PassGate
 from planforge.kernel.events import (
+    DecisionAsked,
+    DecisionMade,
     Event,
-    GateDecided,
-    GateRaised,
     ItemOpened,
     PatchProposed,
     Payload,
@@ -63,19 +64,22 @@ def raised(project: Project, text: str = "on: [push]\n", reasons: tuple[str, ...
     made, tree, base = changed(project, text)
     return gates.raise_(
         project,
-        plan=PLAN,
-        step=STEP,
-        attempt=1,
-        gate=GATE,
-        content=tree,
-        commit=made,
-        base=base,
-        reasons=reasons,
+        PassGate(
+            plan=PLAN, step=STEP, attempt=1, gate=GATE, tree=tree, commit=made, parent=base, reasons=reasons
+        ),
+        "run-001",
     )
 
 
-def said(project: Project, content: str) -> Decision | None:
-    return gates.decision(project, PLAN, GATE, content)
+def said(project: Project, content: str) -> tuple[str, str, str]:
+    """What the newest gate says of this tree."""
+    newest = gates.every(project).gates[-1]
+    assert newest.content == content
+    return newest.status, newest.actor, newest.reason
+
+
+def take(project: Project, content: str, run: str = "run-001") -> Decision | None:
+    return gates.take(project, at(PLAN, GATE, content), run)
 
 
 YES = Decision(approved=True, actor="Ada", reason="")
@@ -84,17 +88,18 @@ YES = Decision(approved=True, actor="Ada", reason="")
 def test_a_gate_waits_until_a_person_decides(project: Project) -> None:
     gate = raised(project)
     assert [row.name for row in gates.waiting(project).gates] == ["gate-001"]
-    assert said(project, gate.content) is None
+    assert take(project, gate.content) is None
     decided = gates.approve(project, gate.name, actor="Ada", reason=" it is what we wanted ")
     assert decided.runs == ("run-001",)
-    assert said(project, gate.content) == Decision(approved=True, actor="Ada", reason="it is what we wanted")
+    assert said(project, gate.content) == ("approved", "Ada", "it is what we wanted")
+    assert take(project, gate.content) == Decision(approved=True, actor="Ada", reason="it is what we wanted")
     assert gates.waiting(project).gates == ()
 
 
 def test_a_rejection_says_why_and_lets_nothing_through(project: Project) -> None:
     gate = raised(project)
     gates.reject(project, "1", actor="Ada", reason="no scripts from elsewhere")
-    assert gates.take(project, PLAN, GATE, gate.content, "run-001") == Decision(
+    assert take(project, gate.content) == Decision(
         approved=False, actor="Ada", reason="no scripts from elsewhere"
     )
     assert raised(project).status == "rejected"  # the same tree again is rejected already
@@ -113,8 +118,7 @@ def test_raising_the_same_gate_again_changes_nothing(project: Project) -> None:
 def test_a_yes_is_for_no_other_tree(project: Project, content: str) -> None:
     raised(project)
     gates.approve(project, "1", actor="Ada")
-    assert said(project, content) is None
-    assert gates.take(project, PLAN, GATE, content, "run-001") is None
+    assert take(project, content) is None
 
 
 @pytest.mark.parametrize(
@@ -123,50 +127,50 @@ def test_a_yes_is_for_no_other_tree(project: Project, content: str) -> None:
 def test_a_yes_is_for_no_other_gate(project: Project, plan: str, gate: str) -> None:
     content = raised(project).content
     gates.approve(project, "1", actor="Ada")
-    assert gates.decision(project, plan, gate, content) is None
+    assert gates.take(project, at(plan, gate, content), "run-001") is None
 
 
 def test_a_yes_is_used_once_and_by_one_run(project: Project) -> None:
     content = raised(project).content
     gates.approve(project, "1", actor="Ada")
-    assert gates.take(project, PLAN, GATE, content, "run-001") == YES
-    assert gates.take(project, PLAN, GATE, content, "run-002") is None
-    assert said(project, content) is None
+    assert take(project, content, "run-001") == YES
+    assert take(project, content, "run-002") is None
+    assert said(project, content) == ("used", "Ada", "")
 
 
 def test_the_run_that_used_it_may_ask_again_after_a_crash(project: Project) -> None:
     content = raised(project).content
     gates.approve(project, "1", actor="Ada")
-    gates.take(project, PLAN, GATE, content, "run-001")
+    take(project, content, "run-001")
     events = project.ledger.head()
-    assert gates.take(project, PLAN, GATE, content, "run-001") == YES
+    assert take(project, content, "run-001") == YES
     assert project.ledger.head() == events
 
 
 def test_a_tree_that_comes_back_after_its_yes_was_used_waits_anew(project: Project) -> None:
     content = raised(project).content
     gates.approve(project, "1", actor="Ada")
-    gates.take(project, PLAN, GATE, content, "run-001")
+    take(project, content, "run-001")
     again = raised(project)
     assert (again.name, again.content, again.status) == ("gate-002", content, "waiting")
-    assert gates.take(project, PLAN, GATE, content, "run-002") is None
+    assert take(project, content, "run-002") is None
 
 
 def test_another_tree_takes_the_place_of_one_that_waits(project: Project) -> None:
     first, second = raised(project), raised(project, "on: [push, fork]\n")
     assert [row.name for row in gates.waiting(project).gates] == ["gate-002"]
-    with pytest.raises(RefusedByGate, match="another tree has taken its place") as refusal:
+    with pytest.raises(RefusedByGate, match="another has taken its place") as refusal:
         gates.approve(project, first.name, actor="Ada")
     assert text(refusal.value.hint) == "see `planforge gate show gate-002`"
     gates.approve(project, second.name, actor="Ada")
-    assert said(project, first.content) is None
+    assert take(project, first.content) is None
 
 
 def test_another_tree_voids_a_yes_that_was_not_used(project: Project) -> None:
     first = raised(project)
     gates.approve(project, first.name, actor="Ada")
     raised(project, "on: [push, fork]\n")
-    assert said(project, first.content) is None
+    assert take(project, first.content) is None
     assert [row.status for row in gates.every(project).gates] == ["superseded", "waiting"]
     again = raised(project)
     assert (again.name, again.status) == ("gate-003", "waiting")
@@ -205,14 +209,17 @@ def test_a_commit_with_another_tree_is_not_taken(project: Project) -> None:
     with pytest.raises(GitFailed, match="does not have the tree"):
         gates.raise_(
             project,
-            plan=PLAN,
-            step=STEP,
-            attempt=1,
-            gate=GATE,
-            content="0" * 40,
-            commit=made,
-            base=base,
-            reasons=REASONS,
+            PassGate(
+                plan=PLAN,
+                step=STEP,
+                attempt=1,
+                gate=GATE,
+                tree="0" * 40,
+                commit=made,
+                parent=base,
+                reasons=REASONS,
+            ),
+            "run-001",
         )
 
 
@@ -249,7 +256,7 @@ def test_a_run_is_told_a_no(project: Project) -> None:
 
 def race(root: Path, run: str, content: str, start: object, results: object) -> None:
     start.wait()  # type: ignore[attr-defined]
-    taken = gates.take(Project(root), PLAN, GATE, content, run)
+    taken = take(Project(root), content, run)
     results.put(run if taken else "")  # type: ignore[attr-defined]
 
 
@@ -353,7 +360,7 @@ def test_a_process_that_planforge_started_decides_nothing(project: Project) -> N
 ASK = """
 import sys
 from pathlib import Path
-from planforge.app import deciders, gates
+from planforge.app.decisions import deciders, gates
 from planforge.app.project import Project
 from planforge.errors import RefusedByGate
 try:
@@ -438,7 +445,7 @@ def test_what_is_shown_is_what_was_raised_though_the_repository_moved_on(project
 @pytest.mark.parametrize("name", ["gate-001", "gate-1", "1", "001", " 1 "])
 def test_a_gate_is_found_by_its_name_and_by_its_number(project: Project, name: str) -> None:
     raised(project)
-    assert gates.find(project, name).number == 1
+    assert gates.show(project, name).gate.name == "gate-001"
 
 
 @pytest.mark.parametrize(
@@ -447,7 +454,7 @@ def test_a_gate_is_found_by_its_name_and_by_its_number(project: Project, name: s
 def test_what_is_no_gate_is_not_found(project: Project, name: str) -> None:
     raised(project)
     with pytest.raises(NotFound, match="there is no gate"):
-        gates.find(project, name)
+        gates.show(project, name)
 
 
 def test_a_rejection_needs_a_reason(project: Project) -> None:
@@ -460,7 +467,7 @@ def test_the_tables_are_folded_anew_to_the_same_rows(project: Project) -> None:
     proposed(project, "grok-7")
     content = raised(project).content
     gates.approve(project, "1", actor="Ada")
-    gates.take(project, PLAN, GATE, content, "run-001")
+    take(project, content, "run-001")
     raised(project, "on: [push, fork]\n")
     gates.reject(project, "2", actor="Ada", reason="no")
     raised(project, "on: []\n")
@@ -469,4 +476,4 @@ def test_the_tables_are_folded_anew_to_the_same_rows(project: Project) -> None:
     assert (gates.every(project), list(project.ledger.query("SELECT * FROM authors"))) == before
     assert [row.status for row in before[0].gates] == ["used", "rejected", "waiting"]
     kinds = {type(item.event) for item in project.ledger.stream(PLAN)}
-    assert {GateRaised, GateDecided} <= kinds
+    assert {DecisionAsked, DecisionMade} <= kinds

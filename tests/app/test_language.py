@@ -10,6 +10,7 @@ from typing import get_args
 
 import pytest
 
+from decided import of
 from planforge.actions import TEXT, Action, Advice, Blank, Hint, Verb
 from planforge.app import forges, overview, plans, replays, runs
 from planforge.app.language import Reply, Speaker, endings, perform, talking
@@ -22,10 +23,10 @@ from planforge.interfaces.cli.typed import command
 from planforge.kernel.driver import Call
 from planforge.kernel.events import (
     BudgetReconciled,
+    DecisionMade,
     EffectCompleted,
     EffectIntended,
     Event,
-    PlanApproved,
     RunEnded,
 )
 from planforge.rules.commands import Command, parse, shapes
@@ -105,7 +106,7 @@ def test_a_plan_that_is_not_there_is_a_reply_with_the_exit_code_of_the_command_l
 def test_a_person_approves_and_runs_a_plan_from_the_chat(at: Rehearsal, project: Project) -> None:
     approved = typed(project, "!plan approve 1", Speaker(name="Ada"))
     assert approved.exit_code == 0
-    assert [event.actor for event in at.events(PlanApproved)] == ["Ada"]
+    assert [event.actor for event in of(at.events(DecisionMade), "approval")] == ["Ada"]
     assert then(approved) == ["!plan run plan-001"]
     play(
         at,
@@ -374,7 +375,7 @@ def test_an_agent_that_asks_for_an_approval_does_not_get_it(at: Rehearsal, proje
     assert found.exit_code == 6
     assert "type `!plan approve plan-001` if you want it" in found.text
     assert "✗ !plan run plan-001" in found.text
-    assert not at.events(PlanApproved)
+    assert not of(at.events(DecisionMade), "approval")
     assert plans.rows(project)[0].status == "REVIEW"
 
 

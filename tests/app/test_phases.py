@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from planforge.app import (
-    approvals,
     landing,
     phases,
     plans,
@@ -19,6 +18,7 @@ from planforge.app import (
     statuses,
     work,
 )
+from planforge.app.decisions import approvals
 from planforge.app.overview import Overview, overview
 from planforge.app.phases import PhasesView
 from planforge.app.project import Project
@@ -152,7 +152,7 @@ def test_a_phase_that_fails_stops_the_plan_and_the_same_yes_holds_for_going_on(t
     for run in every:  # also those that go on under a yes that another one used, and the one about a branch
         _, checked = proof_checks.checked(proofs.made(texts.project, run))
         assert checked.faults == ()
-    used = [event for event in texts.recorded(events.ApprovalUsed) if isinstance(event, events.ApprovalUsed)]
+    used = [event for event in texts.recorded(events.DecisionUsed) if isinstance(event, events.DecisionUsed)]
     assert [(event.run, event.continues) for event in used] == [
         ("run-002", ""),
         ("run-003", "run-002"),

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from landings import Field
-from planforge.app import approvals, plan_evidence, work
+from planforge.app import plan_evidence, work
+from planforge.app.decisions import approvals
 from planforge.app.project import Project
 from planforge.documents import evidence_page
 from planforge.kernel import events

@@ -281,24 +281,24 @@ def claim_other_files(forgery: Forgery) -> None:
 
 
 def approve_something_else(forgery: Forgery) -> None:
-    forgery.change(forgery.find("PlanApproved"), content="0" * 64)
+    forgery.change(forgery.find("DecisionMade"), content="0" * 64)
 
 
 def use_something_else(forgery: Forgery) -> None:
-    forgery.change(forgery.find("ApprovalUsed"), content="0" * 64)
+    forgery.change(forgery.find("DecisionUsed"), content="0" * 64)
 
 
 def use_it_for_another_run(forgery: Forgery) -> None:
-    forgery.change(forgery.find("ApprovalUsed"), run="run-001")
+    forgery.change(forgery.find("DecisionUsed"), run="run-001")
 
 
 def use_it_twice(forgery: Forgery) -> None:
-    forgery.insert(forgery.find("ApprovalUsed"))
+    forgery.insert(forgery.find("DecisionUsed"))
     forgery.renumber()
 
 
 def approve_nothing(forgery: Forgery) -> None:
-    forgery.rows.remove(forgery.find("PlanApproved"))
+    forgery.rows.remove(forgery.find("DecisionMade"))
     forgery.renumber()
 
 

@@ -6,12 +6,14 @@ import asyncio
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from planforge.actions import Action
-from planforge.app import questions, runs
+from planforge.app import runs
 from planforge.app.compose import Worker
-from planforge.app.deciders import Current
+from planforge.app.decisions import questions
+from planforge.app.decisions.deciders import Current
 from planforge.app.leasing import Leasing
 from planforge.app.overview import overview
 from planforge.app.project import Project
@@ -21,16 +23,17 @@ from planforge.kernel.driver import Call, Driver
 from planforge.kernel.effects import AskHuman, Flow, Reply
 from planforge.kernel.events import (
     Choice,
+    DecisionAsked,
+    DecisionMade,
     Event,
     ItemOpened,
     PatchProposed,
     Payload,
-    QuestionAnswered,
-    QuestionAsked,
     RunEnded,
     RunParked,
     RunStarted,
 )
+from planforge.kernel.work import decisions
 from planforge.workspace.launch.trees import COOKIE
 from repositories import EMAIL, NAME, repository
 
@@ -86,6 +89,11 @@ def end(project: Project, run: str = RUN) -> None:
     project.ledger.append(run, [ended], expected=None)
 
 
+def answered(project: Project, run: str = RUN) -> list[str]:
+    """What people answered that the run has not taken up yet."""
+    return [found.label for found in decisions.made_for(project.ledger, run, since="")]
+
+
 def record(project: Project, event: Event) -> None:
     project.ledger.append(PLAN, [event], expected=None)
 
@@ -133,12 +141,12 @@ def test_the_same_effect_asked_in_other_words_takes_the_place_of_what_was_asked(
     stale = questions.show(project, "1").hash
     assert asked(project, AskHuman(question="something else?", options=("yes", "no"))) == "question-002"
     assert [row.status for row in questions.every(project).questions] == ["superseded", "waiting"]
-    with pytest.raises(StaleView, match="it was asked anew") as refusal:
+    with pytest.raises(StaleView, match="another has taken its place") as refusal:
         questions.answer(project, "1", "resume", actor="Ada")
     assert text(refusal.value.hint) == "see `planforge question show question-002`"
     with pytest.raises(StaleView, match="you looked at"):
         questions.answer(project, "2", "yes", actor="Ada", seen=stale)
-    assert not questions.answered(project, RUN)
+    assert not answered(project)
 
 
 def test_a_question_without_costs_has_its_options_all_the_same(project: Project) -> None:
@@ -205,7 +213,7 @@ def test_an_answer_that_no_run_took_up_is_closed_with_its_run(project: Project) 
     asked(project)
     questions.answer(project, "1", "resume", actor="Ada")
     end(project)
-    assert not questions.answered(project, RUN)
+    assert not answered(project)
     assert [row.status for row in questions.every(project).questions] == ["closed"]
 
 
@@ -237,12 +245,11 @@ def test_no_agent_answers_by_whatever_name(project: Project, actor: str) -> None
 def test_an_answer_to_other_words_or_to_another_run_is_none(project: Project) -> None:
     """As an event that somebody writes into the stream by hand."""
     asked(project)
-    now = questions.show(project, "1").hash
-    for number, run, content in ((1, RUN, "0" * 64), (1, "run-002", now), (2, RUN, now)):
-        record(
-            project,
-            QuestionAnswered(number=number, run=run, hash=content, answer="override", actor="Mallory"),
-        )
+    (found,) = decisions.waiting(project.ledger, "question")
+    yes = decisions.made(found, "override", "Mallory")
+    others = {"hash": "0" * 64, "name": "run-002/3", "number": 2, "content": "", "kind": "gate"}
+    for name, value in others.items():
+        record(project, msgspec.structs.replace(yes, **{name: value}))
     assert [row.status for row in questions.every(project).questions] == ["waiting"]
     asked(project, QUESTION, call(resumed=True))
 
@@ -254,7 +261,7 @@ def test_a_question_or_an_answer_that_is_written_once_more_says_nothing_more(pro
     copies = [
         item.event
         for item in list(project.ledger.stream(PLAN))
-        if isinstance(item.event, QuestionAsked | QuestionAnswered)
+        if isinstance(item.event, DecisionAsked | DecisionMade)
     ]
     assert len(copies) == 2
     for event in copies:
@@ -362,7 +369,7 @@ def test_the_overview_has_what_waits_and_what_to_type(project: Project) -> None:
 @pytest.mark.parametrize("name", ["question-001", "question-1", "1", "001", " 1 "])
 def test_a_question_is_found_by_its_name_and_by_its_number(project: Project, name: str) -> None:
     asked(project)
-    assert questions.find(project, name).number == 1
+    assert questions.show(project, name).name == "question-001"
 
 
 @pytest.mark.parametrize("name", ["2", "question-", "", "-1", "1; drop", "9" * 20, "plan-001", "gate-001"])

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import pytest
 
 from forgeries import HISTORIES
-from planforge.app import approvals, landing, plans, runs, statuses, work
+from planforge.app import landing, plans, runs, statuses, work
+from planforge.app.decisions import approvals
 from planforge.app.project import Project
 from planforge.app.replays import replay
 from planforge.app.runs import cancellation
@@ -189,7 +190,7 @@ def test_so_is_every_status_in_the_recorded_histories(name: str, tmp_path: Path)
 def test_a_status_that_is_not_in_the_table_would_be_noticed(tmp_path: Path) -> None:
     def spoilt() -> Iterator[Recorded]:
         for item in told("failed-after-three-lies"):
-            if not isinstance(item.event, events.PlanApproved):
+            if not isinstance(item.event, events.DecisionMade):
                 yield item
 
     assert [(change.before, change.after) for change in illegal(changes(spoilt(), tmp_path))] == [

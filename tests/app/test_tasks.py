@@ -12,13 +12,30 @@ import pytest
 from calls import caller
 from planforge.actions import Action
 from planforge.app import facts, landing, pipelines, proof_checks, proofs, replays, runs, tasks
+from planforge.app.decisions import gates
+from planforge.app.decisions.deciders import Current
 from planforge.app.overview import overview
 from planforge.app.project import Project
 from planforge.app.runs import cancellation, driver
-from planforge.errors import CannotPerform, InvalidInput, NeedsPerson, NotFound, PlanEdited, RefusedByGate
-from planforge.interfaces.cli.typed import line
+from planforge.errors import (
+    CannotPerform,
+    InvalidInput,
+    NeedsPerson,
+    NotFound,
+    PlanEdited,
+    RefusedByGate,
+    StaleView,
+)
+from planforge.interfaces.cli.typed import line, text
 from planforge.kernel.effects import ReadFacts
-from planforge.kernel.events import ApprovalUsed, FrictionNoted, MergeChecked, Recorded, StageEnded
+from planforge.kernel.events import (
+    DecisionMade,
+    DecisionUsed,
+    FrictionNoted,
+    MergeChecked,
+    Recorded,
+    StageEnded,
+)
 from repositories import git
 from shops import (
     BAD,
@@ -88,7 +105,49 @@ def test_a_task_goes_through_the_default_pipeline_and_replays(shop: Shop) -> Non
     rounds = [(each.stage, each.outcome, each.iteration) for each in events(project, StageEnded)]
     assert ("review-code", "revision", 1) in rounds
     assert ("review-code", "approved", 2) in rounds
-    assert len(events(project, ApprovalUsed)) == 1
+    assert len(events(project, DecisionUsed)) == 1
+
+
+def edited(project: Project) -> Path:
+    """Somebody edits the plan of the task."""
+    plan = project.root / tasks.row(project, "1").path / "PLAN.md"
+    plan.write_text(plan.read_text() + "\nAnd a command for it.\n")
+    return plan
+
+
+def test_nobody_approves_what_was_edited_since_the_gate_was_raised(shop: Shop) -> None:
+    project = shop()
+    run = to_the_gate(project)
+    (gate,) = gates.waiting(project).gates
+    plan = edited(project)
+    name = str(plan.relative_to(project.root))
+    (shown,) = gates.waiting(project).gates
+    assert (shown.status, shown.edited) == ("void", name)
+    with pytest.raises(StaleView, match=f"`{name}` was edited since `gate-001` was raised") as refusal:
+        decided(project)
+    assert text(refusal.value.hint).startswith(f"run `planforge resume {run}`")
+    current = refusal.value.current
+    assert isinstance(current, Current)
+    assert current.status == "void"
+    assert events(project, DecisionMade) == []
+    plan.write_text(plan.read_text().replace("\nAnd a command for it.\n", ""))
+    assert gates.waiting(project).gates == (gate,)  # it is what it was
+    decided(project)
+    assert go(project, run).exit_code == 0
+
+
+def test_a_yes_is_seen_to_be_void_once_a_document_is_edited(shop: Shop) -> None:
+    project = shop()
+    run = to_the_gate(project)
+    decided(project)
+    edited(project)
+    assert [gate.status for gate in gates.every(project).gates] == ["void"]
+    ended = go(project, run)
+    assert ended.exit_code == RefusedByGate.exit_code
+    assert events(project, DecisionUsed) == []
+    assert [gate.status for gate in gates.every(project).gates] == ["closed"]
+    assert tasks.verdict(project, "task-001", "approve") is None
+    assert replays.replay(project, run).agrees
 
 
 @pytest.mark.dear
@@ -98,15 +157,14 @@ def test_a_plan_that_is_edited_after_its_approval_lands_nothing(
     project = shop()
     run = to_the_gate(project)
     decided(project)
-    plan = project.root / tasks.row(project, "1").path / "PLAN.md"
-    plan.write_text(plan.read_text() + "\nAnd a command for it.\n")
+    edited(project)
     ended = go(project, run)
     assert ended.exit_code == RefusedByGate.exit_code
-    assert "what `approve` judged has changed since; it goes on at `review-plan`" in ended.reason
+    assert "PLAN.md` was edited; it goes on at `review-plan`, which has to see the change" in ended.reason
     assert tasks.row(project, "1").status == "escalated"
     assert project.git.ref("refs/heads/planforge/task-001") is None
     checked = facts.check(project, "commit", "1")
-    assert (checked.exit_code, checked.result.detail) == (1, "what `approve` judged has changed since")
+    assert (checked.exit_code, checked.result.detail) == (1, "`approve` came to no verdict, not `approved`")
     way = tasks.view(project, "1").next[0]
     assert way.command == Action("task resume", "task-001", at="review-plan")
     assert way.does == "has the stage look at what has changed since it approved"

@@ -18,29 +18,32 @@ import msgspec
 import pytest
 
 from calls import Command, Said, caller
-from planforge.app import approvals, deciders, gates, questions, work
-from planforge.app.gates import GateRow
+from decided import at, of
+from decided import use as taken
+from planforge.app import work
+from planforge.app.decisions import approvals, deciders, gates, questions
+from planforge.app.decisions.gates import GateRow
 from planforge.app.project import Project
 from planforge.app.runs import cancellation
 from planforge.errors import NeedsPerson, RefusedByGate
 from planforge.kernel.driver import Call
-from planforge.kernel.effects import AgentAnswer, AskHuman
+from planforge.kernel.effects import AgentAnswer, AskHuman, PassGate
 from planforge.kernel.events import (
-    ApprovalUsed,
     Choice,
+    DecisionAsked,
+    DecisionMade,
+    DecisionUsed,
     EffectCompleted,
     Event,
-    GateDecided,
     ItemOpened,
     PatchApplied,
     PatchProposed,
     Payload,
-    PlanApproved,
     PlanStarted,
-    QuestionAnswered,
     RunEnded,
     RunStarted,
 )
+from planforge.kernel.work import decisions
 from planforge.workspace.sandbox import Level, tried
 from programs import environment
 from rehearsals import Rehearsal, eventually
@@ -82,14 +85,17 @@ def raised(project: Project, text: str = "all:\n", *, gate: str = GATE, plan: st
     made, content, base = tree(project, text)
     return gates.raise_(
         project,
-        plan=plan,
-        step=STEP,
-        attempt=1,
-        gate=gate,
-        content=content,
-        commit=made,
-        base=base,
-        reasons=("`Makefile`: a target that checks is changed",),
+        PassGate(
+            plan=plan,
+            step=STEP,
+            attempt=1,
+            gate=gate,
+            tree=content,
+            commit=made,
+            parent=base,
+            reasons=("`Makefile`: a target that checks is changed",),
+        ),
+        RUN,
     )
 
 
@@ -104,6 +110,11 @@ def recorded(project: Project, *kinds: type[Event]) -> list[Any]:
     return [item.event for item in project.ledger.since() if isinstance(item.event, kinds)]
 
 
+def made(project: Project, kind: str) -> list[DecisionMade]:
+    """What people have decided, of a kind."""
+    return of(recorded(project, DecisionMade), kind)
+
+
 def write(project: Project, stream: str, event: Event) -> None:
     """Write an event into a stream by hand, as whoever can open the ledger may."""
     project.ledger.append(stream, [event], expected=None)
@@ -111,10 +122,9 @@ def write(project: Project, stream: str, event: Event) -> None:
 
 def use(project: Project, run: str = "run-002") -> str:
     """Have a run take the approval; its content."""
-    (given,) = recorded(project, PlanApproved)
+    (given,) = made(project, "approval")
     approvals.take(project, PLAN, CONTENT_GATE, given.content, run)
-    content: str = given.content
-    return content
+    return given.content
 
 
 def nothing_ran(project: Project, *, used: int = 0) -> None:
@@ -122,7 +132,7 @@ def nothing_ran(project: Project, *, used: int = 0) -> None:
     begun = [event.run for event in recorded(project, RunStarted) if event.run != RUN]
     assert begun == ["run-001"]
     assert recorded(project, PlanStarted, PatchApplied) == []
-    assert len(recorded(project, ApprovalUsed)) == used
+    assert len(recorded(project, DecisionUsed)) == used
     assert git(project.root, "for-each-ref", "refs/heads/planforge") == ""
 
 
@@ -137,13 +147,16 @@ def test_a_yes_that_was_used_starts_no_second_run(project: Project, command: Com
     nothing_ran(project, used=1)
 
 
-@pytest.mark.parametrize("stripped", [False, True])
+@pytest.mark.parametrize("number", [1, 0, 2, 3])
 def test_a_yes_that_is_written_into_the_stream_again_opens_nothing(
-    project: Project, command: Command, stripped: bool
+    project: Project, command: Command, number: int
 ) -> None:
-    (given,) = recorded(project, PlanApproved)
+    """Alone and with what it answers; also under another number, but for that of a yes that is new."""
+    (given,) = made(project, "approval")
+    (before,) = of(recorded(project, DecisionAsked), "approval")
     content = use(project)
-    write(project, PLAN, msgspec.structs.replace(given, token="") if stripped else given)
+    for event in (given, before, given) if number != 2 else (given,):
+        write(project, PLAN, msgspec.structs.replace(event, number=number))
     said = command("plan", "run", "1")
     assert (said.code, "not approved as it is now" in said.err) == (5, True)
     with pytest.raises(RefusedByGate):
@@ -153,7 +166,7 @@ def test_a_yes_that_is_written_into_the_stream_again_opens_nothing(
 
 
 def test_a_yes_that_a_later_one_voided_is_not_revived_by_a_copy(project: Project, command: Command) -> None:
-    (given,) = recorded(project, PlanApproved)
+    (given,) = made(project, "approval")
     before = (project.root / FILE).read_text()
     (project.root / FILE).write_text(before.replace("alphabetical", "reverse"))
     assert command("plan", "approve", "1").code == 0
@@ -164,9 +177,10 @@ def test_a_yes_that_a_later_one_voided_is_not_revived_by_a_copy(project: Project
 
 
 def test_a_use_that_is_made_up_without_a_yes_lets_no_run_in(project: Project) -> None:
-    (given,) = recorded(project, PlanApproved)
+    (given,) = made(project, "approval")
     use(project)
-    write(project, PLAN, ApprovalUsed(plan=PLAN, gate=CONTENT_GATE, content=given.content, run="run-003"))
+    for event in (taken(given, "run-003"), msgspec.structs.replace(taken(given, "run-003"), number=2)):
+        write(project, PLAN, event)
     with pytest.raises(RefusedByGate):
         approvals.take(project, PLAN, CONTENT_GATE, given.content, "run-003")
 
@@ -174,25 +188,25 @@ def test_a_use_that_is_made_up_without_a_yes_lets_no_run_in(project: Project) ->
 def test_a_yes_at_a_gate_that_was_used_lets_no_second_run_through(project: Project) -> None:
     gate = raised(project)
     gates.approve(project, gate.name, actor="Ada")
-    assert gates.take(project, OTHER, GATE, gate.content, RUN) is not None
+    assert gates.take(project, at(OTHER, GATE, gate.content), RUN) is not None
     for run in ("run-008", "run-009"):
-        assert gates.take(project, OTHER, GATE, gate.content, run) is None
-    assert len(recorded(project, ApprovalUsed)) == 1
+        assert gates.take(project, at(OTHER, GATE, gate.content), run) is None
+    assert len(recorded(project, DecisionUsed)) == 1
 
 
 def test_a_yes_at_a_gate_that_is_written_again_does_not_open_the_next_one(project: Project) -> None:
     """The same tree comes to a gate once more, and the old decision is copied into the stream."""
     gate = raised(project)
     gates.approve(project, gate.name, actor="Ada")
-    gates.take(project, OTHER, GATE, gate.content, RUN)
+    gates.take(project, at(OTHER, GATE, gate.content), RUN)
     assert raised(project).name == "gate-002"
-    (given,) = recorded(project, GateDecided)
+    (given,) = made(project, "gate")
     write(project, OTHER, given)
     assert [row.status for row in gates.every(project).gates] == ["used", "waiting"]
-    assert gates.take(project, OTHER, GATE, gate.content, "run-008") is None
+    assert gates.take(project, at(OTHER, GATE, gate.content), "run-008") is None
     project.ledger.rebuild()
     assert [row.status for row in gates.every(project).gates] == ["used", "waiting"]
-    assert len(recorded(project, ApprovalUsed)) == 1
+    assert len(recorded(project, DecisionUsed)) == 1
 
 
 # After an edit
@@ -231,18 +245,18 @@ def test_a_plan_that_is_edited_after_its_run_was_begun_does_not_run_either(
     path = project.root / FILE
     path.write_text(spaced(path.read_text()))
     assert command("resume", run).code == 5
-    assert recorded(project, ApprovalUsed, PlanStarted, PatchApplied) == []
+    assert recorded(project, DecisionUsed, PlanStarted, PatchApplied) == []
 
 
 def test_a_tree_that_changed_stands_at_a_gate_of_its_own(project: Project) -> None:
     gate = raised(project)
     gates.approve(project, gate.name, actor="Ada")
     other = raised(project, "all: x\n")
-    assert gates.take(project, OTHER, GATE, other.content, RUN) is None
-    assert gates.take(project, OTHER, GATE, gate.content, RUN) is None
+    assert gates.take(project, at(OTHER, GATE, other.content), RUN) is None
+    assert gates.take(project, at(OTHER, GATE, gate.content), RUN) is None
     assert [row.status for row in gates.every(project).gates] == ["superseded", "waiting"]
     assert raised(project).status == "waiting"  # the first tree again, whose yes is void
-    assert recorded(project, ApprovalUsed) == []
+    assert recorded(project, DecisionUsed) == []
 
 
 # By the author
@@ -297,7 +311,7 @@ def test_a_person_who_made_the_change_does_not_let_it_through(project: Project, 
     )
     write(project, OTHER, proposed)
     assert command("gate", "approve", gate.name, "--as", "grace hopper <grace@example.org>").code == 5
-    assert recorded(project, GateDecided) == []
+    assert made(project, "gate") == []
     assert command("gate", "approve", gate.name, "--as", "Ada").code == 0
 
 
@@ -308,7 +322,7 @@ def test_an_agent_that_has_its_name_in_the_settings_of_git_approves_no_plan(
     path = project.root / FILE
     path.write_text(lettered(path.read_text()))
     assert command("plan", "approve", "1").code == 5
-    assert len(recorded(project, PlanApproved)) == 1
+    assert len(made(project, "approval")) == 1
 
 
 ATTEMPT = """
@@ -352,15 +366,16 @@ def test_an_agent_at_work_that_runs_the_commands_itself_is_refused(
     again = Project(plan.root)
     assert [row.status for row in gates.every(again).gates] == ["waiting"]
     assert [row.status for row in questions.every(again).questions] == ["waiting"]
-    assert len(recorded(again, PlanApproved)) == 1
-    assert recorded(again, GateDecided, QuestionAnswered, PatchApplied) == []
+    assert len(made(again, "approval")) == 1
+    assert made(again, "gate") + made(again, "question") + recorded(again, PatchApplied) == []
 
 
 # Twice at once
 
 AT_ONCE = """
 import os, sys, time
-from planforge.app import approvals, deciders, gates, questions, plans
+from planforge.app import plans
+from planforge.app.decisions import approvals, deciders, gates, questions
 from planforge.interfaces.cli import commands, gate, main, plan, question, work
 os.open(sys.argv[1] + "." + str(os.getpid()), os.O_CREAT | os.O_WRONLY)
 while not os.path.exists(sys.argv[1]):
@@ -406,10 +421,10 @@ def test_of_two_people_who_approve_at_once_one_has(
     said = at_once(plan.root, tmp_path, running, (*words, "Ada"), (*words, "Bob"))
     assert sorted(each.code for each in said) == [0, 5], said
     (loser,) = [each for each in said if each.code]
-    (_, given) = plan.events(PlanApproved)
+    (_, given) = of(plan.events(DecisionMade), "approval")
     assert loser.current["actor"] == given.actor
     assert given.actor in ("Ada", "Bob")
-    assert plan.events(ApprovalUsed) == []
+    assert plan.events(DecisionUsed) == []
 
 
 def test_one_person_who_approves_twice_at_once_has_approved_once(
@@ -418,7 +433,7 @@ def test_one_person_who_approves_twice_at_once_has_approved_once(
     edited(plan)
     words = ("plan", "approve", "1", "--as", "Ada")
     assert [each.code for each in at_once(plan.root, tmp_path, running, words, words)] == [0, 0]
-    assert len(plan.events(PlanApproved)) == 2  # the one that the edit voided, and this
+    assert len(of(plan.events(DecisionMade), "approval")) == 2  # the one that the edit voided, and this
 
 
 @pytest.mark.dear
@@ -430,7 +445,7 @@ def test_of_two_runs_that_start_at_once_one_has_the_yes(
     said = at_once(plan.root, tmp_path, running, ("plan", "run", "1"), ("plan", "run", "1"))
     # The other is told that the yes was used, or that a run is at the plan: whichever it sees first.
     assert sorted(each.code for each in said) in ([1, 5], [1, 7]), said
-    assert len(plan.events(ApprovalUsed)) == 1
+    assert len(plan.events(DecisionUsed)) == 1
     assert len(plan.events(PlanStarted)) == 1
     assert plan.events(PatchApplied) == []
 
@@ -448,7 +463,7 @@ def test_of_a_yes_and_a_no_at_once_one_counts(
         ("gate", "reject", "1", "--as", "Bob", "--reason", "no"),
     )
     assert sorted(each.code for each in said) == [0, 5], said
-    (decided,) = plan.events(GateDecided)
+    (decided,) = of(plan.events(DecisionMade), "gate")
     assert decided.actor in next(each.err for each in said if each.code)
 
 
@@ -462,8 +477,8 @@ def test_of_two_answers_at_once_one_counts(
         plan.root, tmp_path, running, (*words, "stop", "--as", "A"), (*words, "go on", "--as", "B")
     )
     assert sorted(each.code for each in said) == [0, 5], said
-    (answered,) = plan.events(QuestionAnswered)
-    assert f"{answered.actor} answered `{answered.answer}`" in next(each.err for each in said if each.code)
+    (answered,) = of(plan.events(DecisionMade), "question")
+    assert f"{answered.actor} answered `{answered.choice}`" in next(each.err for each in said if each.code)
 
 
 # From a stale view
@@ -478,7 +493,7 @@ def test_a_plan_that_changed_since_it_was_read_is_not_approved(project: Project,
     assert (said.code, seen[:12] in said.err) == (5, True)
     now = command("plan", "show", "1", "--json").document["content"]
     assert (said.current["hash"], said.current["next"]) == (now, f"planforge plan show {PLAN}")
-    assert len(recorded(project, PlanApproved)) == 1
+    assert len(made(project, "approval")) == 1
     nothing_ran(project)
     assert now in command("plan", "show", "1").out
     assert command("plan", "approve", "1", "--seen", now).code == 0
@@ -495,7 +510,7 @@ def test_a_gate_with_another_tree_than_was_looked_at_is_not_decided(
         said = command("gate", how, name, *why, "--as", "Ada", "--seen", seen, "--json")
         assert said.code == 5
         assert (said.current["what"], said.current["hash"]) == ("gate-002", now.content)
-    assert recorded(project, GateDecided) == []
+    assert made(project, "gate") == []
     assert command("gate", how, "gate-002", *why, "--as", "Ada", "--seen", now.content[:12]).code == 0
 
 
@@ -506,7 +521,7 @@ def test_another_question_than_was_looked_at_is_not_answered(project: Project, c
         said = command("question", "answer", name, "stop", "--as", "Ada", "--seen", seen, "--json")
         assert said.code == 5
         assert (said.current["what"], said.current["hash"]) == ("question-002", now.hash)
-    assert recorded(project, QuestionAnswered) == []
+    assert made(project, "question") == []
     assert command("question", "answer", "2", "stop", "--as", "Ada", "--seen", now.hash).code == 0
 
 
@@ -515,7 +530,7 @@ def test_what_is_no_hash_was_not_looked_at(project: Project, command: Command, s
     raised(project)
     assert command("gate", "approve", "1", "--as", "Ada", "--seen", seen).code == 2
     assert command("plan", "approve", "1", "--as", "Ada", "--seen", seen).code == 2
-    assert recorded(project, GateDecided) == []
+    assert made(project, "gate") == []
 
 
 # Late
@@ -532,8 +547,8 @@ def test_what_belongs_to_a_cancelled_run_is_decided_no_more(project: Project, co
         said = command(*words, "--as", "Ada", "--json")
         assert (said.code, "its run has ended" in said.err) == (5, True)
         assert said.current["status"] == "closed"
-    assert recorded(project, GateDecided, QuestionAnswered) == []
-    assert gates.take(project, OTHER, GATE, gate.content, RUN) is None
+    assert made(project, "gate") + made(project, "question") == []
+    assert gates.take(project, at(OTHER, GATE, gate.content), RUN) is None
 
 
 def test_an_answer_that_was_given_before_the_cancelling_opens_nothing_after_it(project: Project) -> None:
@@ -541,9 +556,9 @@ def test_an_answer_that_was_given_before_the_cancelling_opens_nothing_after_it(p
     gates.approve(project, gate.name, actor="Ada")
     questions.answer(project, question.name, "go on", actor="Ada")
     cancellation.cancel(project, RUN, reason="not now", actor="Ada")
-    assert gates.take(project, OTHER, GATE, gate.content, "run-008") is None
-    assert not questions.answered(project, RUN)
-    assert recorded(project, ApprovalUsed) == []
+    assert gates.take(project, at(OTHER, GATE, gate.content), "run-008") is None
+    assert decisions.made_for(project.ledger, RUN, since="") == []
+    assert recorded(project, DecisionUsed) == []
 
 
 def test_no_yes_is_given_to_a_plan_that_a_run_is_at(project: Project, command: Command) -> None:
@@ -552,10 +567,10 @@ def test_no_yes_is_given_to_a_plan_that_a_run_is_at(project: Project, command: C
     use(project, run)
     said = command("plan", "approve", "1", "--json")
     assert (said.code, said.current["what"]) == (5, run)
-    assert len(recorded(project, PlanApproved)) == 1
+    assert len(made(project, "approval")) == 1
     cancellation.cancel(project, run, reason="not now", actor="Ada")
     assert command("plan", "run", "1").code == 5
-    assert len(recorded(project, ApprovalUsed)) == 1
+    assert len(recorded(project, DecisionUsed)) == 1
     assert recorded(project, PlanStarted, PatchApplied) == []
     assert [event.run for event in recorded(project, RunEnded)] == ["run-001", run]
 
@@ -573,7 +588,7 @@ def test_a_question_is_not_answered_twice_by_anybody(project: Project, command: 
         "go on",
         "why not",
     )
-    assert len(recorded(project, QuestionAnswered)) == 1
+    assert len(made(project, "question")) == 1
 
 
 def test_a_gate_is_not_decided_twice_but_the_same_may_be_said_again(
@@ -585,17 +600,17 @@ def test_a_gate_is_not_decided_twice_but_the_same_may_be_said_again(
     for words in (("approve", "1", "--as", "Bob"), ("reject", "1", "--as", "Ada", "--reason", "no")):
         said = command("gate", *words, "--json")
         assert (said.code, said.current["actor"], said.current["status"]) == (5, "Ada", "approved")
-    assert len(recorded(project, GateDecided)) == 1
+    assert len(made(project, "gate")) == 1
 
 
 def test_a_plan_that_is_approved_is_not_approved_by_somebody_else_as_well(
     project: Project, command: Command
 ) -> None:
-    (given,) = recorded(project, PlanApproved)
+    (given,) = made(project, "approval")
     assert command("plan", "approve", "1").code == 0  # the same person, the same text
     said = command("plan", "approve", "1", "--as", "Bob", "--json")
     assert (said.code, said.current["actor"], said.current["hash"]) == (5, given.actor, given.content)
-    assert len(recorded(project, PlanApproved)) == 1
+    assert len(made(project, "approval")) == 1
 
 
 # Elsewhere
@@ -607,7 +622,7 @@ def test_a_yes_to_one_plan_runs_no_other_with_the_same_text(project: Project, co
     write(project, "plan-008", twin)
     (project.root / twin.path).write_bytes((project.root / FILE).read_bytes())
     assert command("plan", "run", "8").code == 5
-    (given,) = recorded(project, PlanApproved)
+    (given,) = made(project, "approval")
     write(project, "plan-008", given)
     assert command("plan", "run", "8").code == 5
     nothing_ran(project)
@@ -615,20 +630,20 @@ def test_a_yes_to_one_plan_runs_no_other_with_the_same_text(project: Project, co
 
 @pytest.mark.parametrize("gate", ["release", "PLAN", "plan ", "", "protected/phase-1"])
 def test_a_yes_at_one_gate_opens_no_other(project: Project, gate: str) -> None:
-    (given,) = recorded(project, PlanApproved)
+    (given,) = made(project, "approval")
     with pytest.raises(RefusedByGate):
         approvals.take(project, PLAN, gate, given.content, "run-002")
-    assert recorded(project, ApprovalUsed) == []
+    assert recorded(project, DecisionUsed) == []
 
 
 def test_a_yes_to_a_tree_is_for_its_gate_and_its_plan(project: Project) -> None:
     gate = raised(project)
     gates.approve(project, gate.name, actor="Ada")
     for plan, name in ((PLAN, GATE), (OTHER, "protected/phase-2"), (OTHER, CONTENT_GATE)):
-        assert gates.take(project, plan, name, gate.content, RUN) is None
+        assert gates.take(project, at(plan, name, gate.content), RUN) is None
     with pytest.raises(RefusedByGate):
         approvals.take(project, OTHER, GATE, gate.content, RUN)
-    assert recorded(project, ApprovalUsed) == []
+    assert recorded(project, DecisionUsed) == []
 
 
 def test_the_same_commands_go_through_where_nobody_attacks(project: Project, command: Command) -> None:
@@ -639,6 +654,6 @@ def test_the_same_commands_go_through_where_nobody_attacks(project: Project, com
     assert command("question", "answer", "1", "stop", "--as", "Ada", "--seen", question.hash).code == 0
     edited(Rehearsal(project.root, project.root))
     assert command("plan", "approve", "1", "--as", "Ada").code == 0
-    assert gates.take(project, OTHER, GATE, gate.content, RUN) is not None
-    content = recorded(project, PlanApproved)[-1].content
+    assert gates.take(project, at(OTHER, GATE, gate.content), RUN) is not None
+    content = made(project, "approval")[-1].content
     assert approvals.take(project, PLAN, CONTENT_GATE, content, "run-002").actor == "Ada"

@@ -10,6 +10,7 @@ from typing import Any, get_args, get_origin
 import msgspec
 from hypothesis import strategies as st
 
+from decided import approval, use
 from planforge.kernel import events
 from planforge.kernel.events import (
     Amounts,
@@ -24,6 +25,7 @@ from planforge.kernel.events import (
 from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.payloads import encode
 from planforge.kernel.scores import score
+from planforge.kernel.work import decisions
 
 
 class Clock:
@@ -81,6 +83,41 @@ PHASE_3 = PlannedStep(step="phase-3", title="Audit", kind="audit", files=(), dep
 PHASE_3_ALONE = msgspec.structs.replace(PHASE_3, depends_on=("phase-1",))
 
 UNTIL, LATER = "2026-02-01T01:00:00.000000+00:00", "2026-02-01T02:00:00.000000+00:00"
+
+ASKED, MADE = approval("plan-001", "3" * 64, "A <a@b.c>")
+RAISED = decisions.hashed(
+    events.DecisionAsked(
+        kind="gate",
+        number=1,
+        subject="plan-001",
+        name="protected/phase-3",
+        run="run-002",
+        step="phase-3",
+        attempt=1,
+        reasons=("`ci.yml`: a CI file is changed",),
+        choices=(events.Choice(name="approve"), events.Choice(name="reject")),
+        content="7ree",
+        commit="c0ffee",
+        base="ba5e",
+        diff="6" * 64,
+        documents=(events.Judged(path="docs/tasks/t/PLAN.md", object="5" * 64),),
+    )
+)
+QUESTION = decisions.hashed(
+    events.DecisionAsked(
+        kind="question",
+        number=1,
+        subject="plan-001",
+        name="run-002/7",
+        run="run-002",
+        text="ask again?",
+        choices=(
+            events.Choice(name="ask again", cost="two calls", consequence="it goes on"),
+            events.Choice(name="give up"),
+        ),
+        content="7ree",
+    )
+)
 
 STORY: tuple[tuple[str, Event], ...] = (
     (
@@ -289,11 +326,9 @@ STORY: tuple[tuple[str, Event], ...] = (
         ),
     ),
     ("run-001", events.RunEnded(run="run-001", succeeded=True, reason="no blocking finding", exit_code=0)),
-    ("plan-001", events.PlanApproved(plan="plan-001", gate="plan", content="3" * 64, actor="A <a@b.c>")),
-    (
-        "plan-001",
-        events.ApprovalUsed(plan="plan-001", gate="plan", content="3" * 64, run="run-002"),
-    ),
+    ("plan-001", ASKED),
+    ("plan-001", MADE),
+    ("plan-001", use(MADE, "run-002")),
     (
         "plan-001",
         events.PhasesGenerated(
@@ -426,54 +461,10 @@ STORY: tuple[tuple[str, Event], ...] = (
         "plan-001",
         events.GateOpened(plan="plan-001", step="phase-3", gate="legal", content="4" * 64, actor="A"),
     ),
-    (
-        "plan-001",
-        events.GateRaised(
-            plan="plan-001",
-            step="phase-3",
-            attempt=1,
-            gate="protected/phase-3",
-            content="7ree",
-            commit="c0ffee",
-            base="ba5e",
-            reasons=("`ci.yml`: a CI file is changed",),
-            diff="6" * 64,
-        ),
-    ),
-    (
-        "plan-001",
-        events.GateDecided(
-            plan="plan-001",
-            gate="protected/phase-3",
-            content="7ree",
-            approved=True,
-            actor="A <a@b.c>",
-            reason="läuft",
-            number=1,
-        ),
-    ),
-    (
-        "plan-001",
-        events.QuestionAsked(
-            number=1,
-            run="run-002",
-            effect="/7",
-            subject="plan-001",
-            text="ask again?",
-            choices=(
-                events.Choice(name="ask again", cost="two calls", consequence="it goes on"),
-                events.Choice(name="give up"),
-            ),
-            content="7ree",
-            hash="8" * 64,
-        ),
-    ),
-    (
-        "plan-001",
-        events.QuestionAnswered(
-            number=1, run="run-002", hash="8" * 64, answer="ask again", actor="A <a@b.c>", reason="ja, bitte"
-        ),
-    ),
+    ("plan-001", RAISED),
+    ("plan-001", decisions.made(RAISED, "approve", "A <a@b.c>", "läuft")),
+    ("plan-001", QUESTION),
+    ("plan-001", decisions.made(QUESTION, "ask again", "A <a@b.c>", "ja, bitte")),
     (
         "run-002/requests",
         events.CancelRequested(run="run-002", actor="A <a@b.c>", reason="zu langsam", with_plan=True),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from decided import approval
 from kernel.histories import FAILED, PASSED
 from kernel.ledger_contract import tell
 from kernel.plans import NAMES, fresh, needs, planned, risk, step
@@ -24,7 +25,6 @@ from planforge.kernel.events import (
     AttemptRejected,
     PatchApplied,
     PatchProposed,
-    PlanApproved,
     PlannedStep,
     VerifyFailed,
     VerifyOk,
@@ -374,8 +374,7 @@ def test_a_timeline_has_the_events_of_its_plan_revision_or_step_and_can_be_read_
 def test_custody_leads_from_the_goal_to_what_landed(ledger: Ledger) -> None:
     steps = [step("a", gates=["legal"]), step("b")]
     graph.create_plan(ledger, "the goal", constraints=["no network"], criteria=["fast"], steps=steps)
-    approved = PlanApproved(plan=P, gate="plan", content="c", actor="A")
-    ledger.append(P, [approved], expected=None)
+    ledger.append(P, [approval(P, "c", "A")[1]], expected=None)
     graph.open_gate(ledger, "plan-001/a", "legal", "B")
     for attempt, (kind, evidence) in enumerate([(VerifyFailed, FAILED), (VerifyOk, PASSED)], 1):
         graph.start_step(ledger, "plan-001/a", f"w{attempt}", base="base")

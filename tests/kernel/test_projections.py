@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from decided import approval
 from kernel.histories import PASSED, PHASE_1, PHASE_2, PHASE_3
 from planforge.kernel.events import (
     AttemptRejected,
@@ -15,7 +16,6 @@ from planforge.kernel.events import (
     ItemOpened,
     PatchApplied,
     Payload,
-    PlanApproved,
     PlanEnded,
     PlanForged,
     PlanStarted,
@@ -40,7 +40,7 @@ waiting = RunParked(run=R, reason="approve?")
 created = ItemOpened(item=P, title="Words", request="Count", path="docs/plans/plan-001.md")
 written = PlanWritten(plan=P, round=2, cause="audit", title="All words", content="c1", object="o1")
 forged = PlanForged(plan=P, content="c1", rounds=2, reason="", clean=True)
-approved = PlanApproved(plan=P, gate="plan", content="c2", actor="A")
+approved = approval(P, "c2")[1]
 begun = PlanStarted(
     plan=P, run=R, content="c2", branch="b", base="ba5e", steps=(PHASE_1, PHASE_2, PHASE_3), kept=("phase-1",)
 )

@@ -10,8 +10,8 @@ from io import BytesIO
 import msgspec
 import pytest
 
+from decided import approval
 from planforge.errors import InvalidInput, LedgerUnreadable
-from planforge.kernel.events import PlanApproved
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.ledger.stored import COLUMNS, chain, chains, content
 from planforge.kernel.replay import proof_reading
@@ -52,8 +52,7 @@ def rows(ledger: Ledger, *mine: str) -> list[Line]:
 def filled(ledger: Ledger) -> Ledger:
     for number in range(1, 4):
         for plan in ("plan-001", "plan-002", "é"):
-            approved = PlanApproved(plan=plan, gate="plan", content=f"{number}", actor="ada")
-            ledger.append(plan, [approved], expected=None)
+            ledger.append(plan, [approval(plan, f"{number}")[1]], expected=None)
     return ledger
 
 
@@ -101,7 +100,7 @@ def test_events_of_format_1_are_followed_too() -> None:
     lines: list[Line] = []
     digest = b""
     for seq in (1, 2):
-        fields = (seq, "plan-001", seq, "PlanApproved", 1, "", "now", b"{}")
+        fields = (seq, "plan-001", seq, "DecisionMade", 1, "", "now", b"{}")
         digest = chains(digest, *fields)[1]
         assert digest != chain(b"", content(*fields))
         lines.append(
@@ -109,7 +108,7 @@ def test_events_of_format_1_are_followed_too() -> None:
                 seq=seq,
                 stream="plan-001",
                 version=seq,
-                kind="PlanApproved",
+                kind="DecisionMade",
                 revision=1,
                 key="",
                 at="now",

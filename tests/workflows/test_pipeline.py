@@ -22,6 +22,7 @@ from planforge.kernel.effects import (
     OpenWorktree,
     PassGate,
     RunAgent,
+    RunCheck,
 )
 from planforge.kernel.events import (
     AttemptRejected,
@@ -571,6 +572,62 @@ def test_a_plan_that_was_edited_after_it_was_approved_lands_nothing(name: str) -
     )
     assert again.result.done, again.result.reason
     assert statuses(again)[-1] == "committed"
+
+
+def test_a_person_is_asked_anew_about_what_was_edited_while_it_waited() -> None:
+    """In a pipeline where nobody but them judges the document."""
+    of = Pipeline(
+        name="own",
+        stages=(
+            Stage(name="plan", role="planner", writes=("plan",), document="PLAN.md"),
+            Stage(name="approve", role="approver", verdict="person", judges=("plan",)),
+        ),
+    )
+
+    class Edited(World):
+        def on_PassGate(self, effect: PassGate) -> object:  # noqa: N802
+            if self.documents["PLAN.md"].endswith("and something else"):
+                return super().on_PassGate(effect)
+            self.documents["PLAN.md"] += "and something else"
+            return Decision(approved=False, actor="", reason="`PLAN.md` was edited", void=True)
+
+    made = Edited()
+    made.__dict__.update(world().__dict__)
+    flow = run(made, of)
+    assert flow.result.done, flow.result.reason
+    first, second = [effect for effect in flow.effects if isinstance(effect, PassGate)]
+    assert (first.gate, second.gate) == ("approve", "approve")
+    assert [each.path for each in first.documents] == ["docs/tasks/task-007-rate-limits/PLAN.md"]
+    assert first.documents != second.documents
+    assert ends(flow)[-1] == ("approve", "approved")
+
+
+def test_a_person_is_shown_which_verdicts_are_void_and_which_were_overridden() -> None:
+    class Edited(World):
+        def on_RunCheck(self, effect: RunCheck) -> object:  # noqa: N802
+            self.documents["PLAN.md"] += "and something else"
+            return super().on_RunCheck(effect)
+
+    edited = Edited()
+    edited.__dict__.update(world().__dict__)
+    (gate,) = [effect for effect in run(edited).effects if isinstance(effect, PassGate)]
+    assert {"review-plan: void", "review-code: approved"} <= set(gate.reasons)
+    first = world()
+    flow = run(first)
+    standing = tuple(
+        msgspec.structs.replace(each, overridden="overridden by Ada: it is right")
+        if each.stage in ("review-code", "validate")
+        else each
+        for each in _left_by(flow)
+        if each.stage != "approve"
+    )
+    made = world()
+    made.documents = dict(first.documents)
+    left: Any = {"commit": flow.result.commit, "tree": f"tree of {flow.result.commit}"}
+    again = run(made, start="validate", status="review-approved", standing=standing, **left)
+    (gate,) = [effect for effect in again.effects if isinstance(effect, PassGate)]
+    assert "review-code: approved (overridden by Ada: it is right)" in gate.reasons
+    assert "validate: approved" in gate.reasons  # it has been judged since
 
 
 def test_a_change_after_its_review_lands_nothing() -> None:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import see
-from planforge.app import approvals, phases, plans, work
+from planforge.app import phases, plans, work
+from planforge.app.decisions import approvals
 from planforge.documents.plan import PlanStatus, content_hash, header_faults, parse, task_id
 from planforge.errors import Conflict, InvalidDocument, InvalidInput, NotFound, PlanforgeError
 from planforge.kernel.events import ItemMoved, ItemOpened, PlanWritten

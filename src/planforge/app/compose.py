@@ -16,18 +16,15 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from planforge.app import (
-    approvals,
     contexts,
     demo,
     evidence,
     facts,
-    gates,
     handoffs,
     lander,
     phase_file,
     phases,
     plans,
-    questions,
     screening,
     survey,
     tasks,
@@ -36,6 +33,7 @@ from planforge.app import landing as landing_runs
 from planforge.app.asking import Asking
 from planforge.app.audience import NOBODY, Audience
 from planforge.app.casting import Cast
+from planforge.app.decisions import approvals, gates, questions
 from planforge.app.language import talking
 from planforge.app.leasing import Leasing
 from planforge.app.project import Project

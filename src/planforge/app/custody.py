@@ -127,24 +127,22 @@ def _landings(recorded: Iterable[Recorded]) -> Iterator[Fault]:
 
 def _approvals(recorded: Iterable[Recorded], run: str) -> Iterator[Fault]:
     """An approval is of exact content, and opens one gate once, before anything runs."""
-    given: dict[tuple[str, str], str] = {}
-    used_by: dict[tuple[str, str, str], str] = {}
+    given: dict[tuple[str, str], tuple[str, int, str]] = {}
+    used_by: dict[tuple[str, str], tuple[str, int, str]] = {}
     taken: set[tuple[str, str]] = set()
     for item in recorded:
         match item.event:
-            case (
-                events.PlanApproved(plan=plan, gate=gate, content=content)
-                | events.GateDecided(plan=plan, gate=gate, content=content, approved=True)
-            ) if item.stream == plan:
-                given[plan, gate] = content
-            case events.ApprovalUsed(plan=plan, gate=gate, content=content) as used if item.stream == plan:
+            case events.DecisionMade(approves=True, subject=plan) as made if item.stream == plan:
+                given[plan, made.name] = (made.kind, made.number, made.content)
+            case events.DecisionUsed(subject=plan, content=content) as used if item.stream == plan:
+                which = (used.kind, used.number, content)
                 if used.continues:  # the same yes still holds for going on with a plan that was stopped
-                    is_given = used_by.get((plan, used.continues, content)) == used.token
+                    is_given = used_by.get((plan, used.continues)) == which
                 else:
-                    is_given = given.pop((plan, gate), None) == content
+                    is_given = given.pop((plan, used.name), None) == which
                 if not is_given:
                     yield _at(item, f"nobody approved `{content[:12]}`, or it was used before")
-                used_by[plan, used.run, content] = used.token
+                used_by[plan, used.run] = which
                 if used.run == run:
                     taken.add((plan, content))
             case events.PlanStarted(plan=plan, content=content) if item.stream == run:

@@ -7,17 +7,18 @@ the approval is bound to their hash, and is refused to agents like any other.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from planforge.actions import TEXT, Action, Advice, Blank, see
-from planforge.app import approvals, plans, queue, runs, statuses, work
-from planforge.app.deciders import require_no_agent, require_other_author
+from planforge.app import plans, queue, runs, statuses, work
+from planforge.app.decisions import approvals
+from planforge.app.decisions.deciders import require_no_agent, require_other_author
 from planforge.errors import Conflict, InvalidInput, NotFound, RefusedByGate
-from planforge.kernel.events import ItemOpened, PlanApproved
+from planforge.kernel.events import ItemOpened
 from planforge.kernel.objects import address
 from planforge.kernel.paths import normalise_all
 from planforge.kernel.redaction import Redactor
@@ -70,11 +71,11 @@ def begin(
     while True:
         fix = _next(project)
         created = ItemOpened(item=fix, title=title, request=text)
-        yes = PlanApproved(plan=fix, gate=GATE, content=content, actor=actor, token=secrets.token_hex(16))
+        yes = partial(approvals.given, project, fix, GATE, content, actor)
         asked = _asked(project, fix, title, text, content, base)
         wanted = msgspec.structs.replace(asked, files=scope, anyway=suspicions)
         try:
-            run = runs.begin(project, FLOW, fix, _named(wanted), created, yes)
+            run = runs.begin(project, FLOW, fix, _named(wanted), created, approved=yes)
         except Conflict:
             continue  # another process took this number; the next one is ours
         if instead_of:

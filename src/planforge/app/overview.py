@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import TEXT, Action, Blank, Hint
-from planforge.app import plans, questions, runs, tasks
+from planforge.app import plans, runs, tasks
+from planforge.app.decisions import questions
+from planforge.app.decisions.questions import QuestionRow
 from planforge.app.plans import PlanRow, StepRow
-from planforge.app.questions import QuestionRow
 from planforge.app.runs import RunRow
 from planforge.app.tasks import TaskRow
 from planforge.errors import PlanforgeError
 from planforge.kernel.wording import counted
+from planforge.kernel.work import decisions
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -229,18 +231,15 @@ def _waiting(
 
 
 def _gates(project: Project) -> list[Waiting]:
-    columns = (
-        "SELECT number, plan, step, raised_at FROM raised_gates WHERE status = 'waiting' ORDER BY number"
-    )
     return [
         Waiting(
             what="gate",
-            name=f"gate-{number:03d}",
-            about=f"{plan} {step}: a change needs a person",
-            since=raised_at,
-            command=Action("gate show", f"gate-{number:03d}"),
+            name=gate.label,
+            about=f"{gate.subject} {gate.step}: a change needs a person",
+            since=gate.asked_at,
+            command=gate.look,
         )
-        for number, plan, step, raised_at in project.ledger.query(columns)
+        for gate in decisions.waiting(project.ledger, "gate")
     ]
 
 
@@ -303,11 +302,10 @@ def _cost(kinds: dict[str, tuple[int, int]]) -> Cost:
 
 
 def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...]) -> list[Hint]:
-    gates = project.ledger.query("SELECT number FROM raised_gates WHERE status = 'waiting' ORDER BY number")
     unlanded = {plan for (plan,) in project.ledger.query("SELECT plan FROM unlanded")}
-    asked = project.ledger.query("SELECT number FROM questions WHERE status = 'waiting' ORDER BY number")
-    found: list[Hint] = [Action("gate show", f"gate-{number:03d}") for (number,) in gates]
-    found += [Action("question show", f"question-{number:03d}") for (number,) in asked]
+    found: list[Hint] = [
+        each.look for kind in ("gate", "question") for each in decisions.waiting(project.ledger, kind)
+    ]
     waiting = [run for run in every if run.status in ("interrupted", "waiting")]
     due = [run for run in waiting if not run.until or runs.is_due(project, run.until)]
     found += [Action("resume", run.run) for run in due]

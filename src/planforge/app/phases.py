@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import TEXT, Action, Advice, Hint, see
-from planforge.app import approvals, phase_file, phase_views, plans, runs, statuses
+from planforge.app import phase_file, phase_views, plans, runs, statuses
+from planforge.app.decisions import approvals
 from planforge.app.phase_views import PhaseView
 from planforge.documents import phases as documents
 from planforge.documents.phases import Phase, PhaseKind, signature

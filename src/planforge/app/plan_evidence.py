@@ -146,14 +146,10 @@ class _Gathered:
         self.reason = event.reason
 
     @take.register
-    def _(self, event: events.PlanApproved) -> None:
-        self.approvals.append(Yes(actor=event.actor, what=event.gate, content=event.content, at=self.at))
-
-    @take.register
-    def _(self, event: events.GateDecided) -> None:
-        if event.approved:
+    def _(self, event: events.DecisionMade) -> None:
+        if event.approves:
             yes = Yes(
-                actor=event.actor, what=event.gate, content=event.content, at=self.at, reason=event.reason
+                actor=event.actor, what=event.name, content=event.content, at=self.at, reason=event.reason
             )
             self.approvals.append(yes)
 

@@ -238,7 +238,7 @@ def back_or_new(plan: PlanRow) -> Advice:
 
 def view(project: Project, name: str) -> PlanView:
     """The plan that `name` means, in full."""
-    from planforge.app import approvals
+    from planforge.app.decisions import approvals
     from planforge.documents.plan import content_hash
 
     plan = row(project, name)

@@ -234,10 +234,10 @@ def summary_of(recorded: Iterable[Recorded]) -> Summary:
     approvals, evidence, landed = [], [], []
     for item in recorded:
         match item.event:
-            case events.PlanApproved() as event:
-                approvals.append(f"{item.seq}: {event.actor} approved {event.plan} {event.content}")
-            case events.ApprovalUsed() as event:
-                approvals.append(f"{item.seq}: {event.run} used it for {event.plan} {event.content}")
+            case events.DecisionMade(approves=True) as event:
+                approvals.append(f"{item.seq}: {event.actor} approved {event.subject} {event.content}")
+            case events.DecisionUsed() as event:
+                approvals.append(f"{item.seq}: {event.run} used it for {event.subject} {event.content}")
             case events.VerifyOk(evidence=seen) | events.VerifyFailed(evidence=seen):
                 command = " ".join(seen.command)
                 evidence.append(

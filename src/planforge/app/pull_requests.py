@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import see
-from planforge.app import deciders, github, landing, plan_evidence, plans, queue
+from planforge.app import github, landing, plan_evidence, plans, queue
+from planforge.app.decisions import deciders
 from planforge.documents import evidence_page
 from planforge.errors import NotFound, PlanforgeError, RefusedByGate
 from planforge.kernel.events import PullRequestOpened

@@ -145,7 +145,7 @@ class Story:
         self.proposed.add(event.commit)
 
     @take.register
-    def _(self, event: events.ApprovalUsed, item: Happened) -> None:
+    def _(self, event: events.DecisionUsed, item: Happened) -> None:
         del item
         self.approved.add((event.content, event.run))
 

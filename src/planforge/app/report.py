@@ -215,8 +215,9 @@ class _Teller:
         self.document.clean, self.document.warning = event.clean, event.warning
 
     @take.register
-    def _(self, event: events.PlanApproved) -> None:
-        self.document.approved_by = event.actor
+    def _(self, event: events.DecisionMade) -> None:
+        if event.kind == "approval":
+            self.document.approved_by = event.actor
 
     @take.register
     def _(self, event: events.PlanStarted) -> None:

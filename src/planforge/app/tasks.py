@@ -36,6 +36,8 @@ FINAL = ("landed", "delivered", "abandoned")
 COMMITTED = "committed"
 STUCK = ("blocked", "escalated")
 APPROVED = "approved"
+OVERRIDDEN = "overridden by "
+"""How the reason of a stage begins that a person let pass."""
 MORE = 2
 """How many rounds more are offered."""
 
@@ -353,6 +355,7 @@ def _left_by_earlier_runs(
             judged=each.judged,
             document=each.document,
             object=read_document(project, found.task, each.document).object if each.document else "",
+            overridden=each.reason if each.reason.startswith(OVERRIDDEN) else "",
         )
         for each in came
     ]
@@ -470,7 +473,7 @@ def override(project: Project, name: str, *, stage: str, actor: str, reason: str
         role=of.role,
         name=actor,
         outcome=APPROVED,
-        reason=f"overridden by {actor}: {reason.strip()}",
+        reason=f"{OVERRIDDEN}{actor}: {reason.strip()}",
         verdict=APPROVED,
         judged=course.judged(of),
         document=came.document if came else "",
@@ -528,7 +531,7 @@ def _require_resumable(project: Project, found: TaskRow, actor: str) -> None:
 
 
 def _require_possible(project: Project, found: TaskRow, actor: str) -> None:
-    from planforge.app import deciders
+    from planforge.app.decisions import deciders
 
     deciders.require_other_author(project, found.task, actor)
     if busy := _unfinished(project, found.task):

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import REQUEST, Action, Advice, Verb
-from planforge.app import approvals, landing, plans, runs
+from planforge.app import landing, plans, runs
+from planforge.app.decisions import approvals
 from planforge.app.project import STATE
 from planforge.errors import Conflict, InvalidInput, NoRepository
 from planforge.kernel.events import ItemOpened

@@ -20,6 +20,7 @@ from planforge.kernel.events import (
     ContextSource,
     Event,
     ForeseenConflict,
+    Judged,
     RecordedFinding,
 )
 from planforge.kernel.evidence import Evidence
@@ -653,6 +654,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     approved: bool
     actor: str
     reason: str
+    void: bool = False
+    """Whether a document was edited meanwhile, so that it has to be asked again; nobody decided then."""
 
 
 class PassGate(Effect[Decision], frozen=True, kw_only=True):
@@ -666,6 +669,8 @@ class PassGate(Effect[Decision], frozen=True, kw_only=True):
     tree: str
     parent: str
     reasons: tuple[str, ...]
+    documents: tuple[Judged, ...] = ()
+    """What the person is to read besides, as it is on disk now."""
 
     @property
     def about(self) -> str:

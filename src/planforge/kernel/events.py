@@ -249,35 +249,6 @@ class GateOpened(Event, frozen=True, kw_only=True):
     actor: str
 
 
-class GateRaised(Event, frozen=True, kw_only=True):
-    """A change may not land before a person has looked at exactly this tree."""
-
-    plan: str
-    step: str
-    attempt: int
-    gate: str
-    content: str
-    """The tree that would land; any other tree is another gate."""
-    commit: str
-    base: str
-    reasons: tuple[str, ...]
-    diff: str
-    """What a person is to look at, an object of the ledger, without secrets."""
-
-
-class GateDecided(Event, frozen=True, kw_only=True):
-    """A person said yes or no to exactly this tree."""
-
-    plan: str
-    gate: str
-    content: str
-    approved: bool
-    actor: str
-    reason: str
-    number: int
-    """The gate that was decided, and no later one of the same tree."""
-
-
 class PlanWritten(Event, frozen=True, kw_only=True):
     """The plan file was drafted or revised."""
 
@@ -317,30 +288,6 @@ class PlanForged(Event, frozen=True, kw_only=True):
     """Whether it ended because nothing blocks, and not for any other reason."""
     warning: str = ""
     """What is wrong with the form of the plan although nothing blocks."""
-
-
-class PlanApproved(Event, frozen=True, kw_only=True):
-    """A person said yes to exactly this content."""
-
-    plan: str
-    gate: str
-    content: str
-    actor: str
-    token: str = ""
-    """What tells this yes from every other, so that it is used once."""
-
-
-class ApprovalUsed(Event, frozen=True, kw_only=True):
-    """A run took the approval; it opens no second gate."""
-
-    plan: str
-    gate: str
-    content: str
-    run: str
-    token: str = ""
-    """The yes that was used, if it has a token."""
-    continues: str = ""
-    """The run that used it first, if this one goes on under the same yes."""
 
 
 class PhasesGenerated(Event, frozen=True, kw_only=True):
@@ -417,7 +364,10 @@ class LessonDecided(Event, frozen=True, kw_only=True):
     reason: str = ""
 
 
-# Questions to people
+# Decisions of people
+
+
+DecisionKind = Literal["approval", "gate", "question"]
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -430,33 +380,74 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What comes of it."""
 
 
-class QuestionAsked(Event, frozen=True, kw_only=True):
-    """A run waits for a person to choose."""
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """A document that a decision is about, as it was on disk."""
 
+    path: str
+    object: str
+    """The hash of its bytes; empty if there was none."""
+
+
+class OfDecision(Event, frozen=True, kw_only=True):
+    """What all facts of a decision say: which one it is, and what it is about."""
+
+    kind: DecisionKind
     number: int
-    run: str
-    effect: str
-    """The key of the effect that waits for the answer."""
+    """Of its kind; what is written again under a number that is taken says nothing."""
     subject: str
-    """What the question is about, such as a plan."""
-    text: str
+    """What it is about, such as a plan or a task."""
+    name: str
+    """What is decided there; the newest of a name takes the place of those before."""
+    content: str = ""
+    """The plan, the tree or the document that it is about, by its hash; empty if nothing exact."""
+
+    @property
+    def plan(self) -> str:
+        """The subject, by the name that it has in other facts."""
+        return self.subject
+
+
+class DecisionAsked(OfDecision, frozen=True, kw_only=True):
+    """A person is to decide about exact content: let a plan run, let a change land, or choose."""
+
+    run: str = ""
+    """The run that waits for it, if one does."""
+    step: str = ""
+    attempt: int = 0
+    text: str = ""
+    reasons: tuple[str, ...] = ()
     choices: tuple[Choice, ...]
-    content: str
-    """The hash of what the question is about, if it is about something exact; empty if not."""
-    hash: str
-    """The hash of all that is asked; an answer names it."""
+    commit: str = ""
+    base: str = ""
+    diff: str = ""
+    """What a person is to look at, an object of the ledger, without secrets."""
+    documents: tuple[Judged, ...] = ()
+    """What has to be the same on disk when somebody decides, and when a run acts on it."""
+    hash: str = ""
+    """The hash of all that is asked, but for the number."""
 
 
-class QuestionAnswered(Event, frozen=True, kw_only=True):
-    """A person chose."""
+class DecisionMade(OfDecision, frozen=True, kw_only=True):
+    """A person chose, about exactly what was asked."""
 
-    number: int
-    run: str
     hash: str
     """The hash of what was asked: an answer to anything else opens nothing."""
-    answer: str
+    choice: str
     actor: str
     reason: str = ""
+
+    @property
+    def approves(self) -> bool:
+        """Whether it is a yes, and not a no or the answer to a question."""
+        return self.kind != "question" and self.choice == "approve"
+
+
+class DecisionUsed(OfDecision, frozen=True, kw_only=True):
+    """A run took a yes; it opens nothing for any other."""
+
+    run: str
+    continues: str = ""
+    """The run that used it before, if this one goes on under the same yes."""
 
 
 # Steps
@@ -1096,8 +1087,6 @@ AnyEvent = (
     | PlanWritten
     | AuditRecorded
     | PlanForged
-    | PlanApproved
-    | ApprovalUsed
     | PhasesGenerated
     | PlanStarted
     | PlanPaused
@@ -1118,10 +1107,9 @@ AnyEvent = (
     | RiskRaised
     | RiskSettled
     | GateOpened
-    | GateRaised
-    | GateDecided
-    | QuestionAsked
-    | QuestionAnswered
+    | DecisionAsked
+    | DecisionMade
+    | DecisionUsed
     | ArtifactRecorded
     | LeaseGranted
     | LeaseRenewed

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from planforge.kernel.effects import Access, DocumentText, DoneStep
+from planforge.kernel.events import Judged
 from planforge.kernel.objects import address
 from planforge.rules.findings import Finding
 from planforge.rules.gates.evaluation import VOID
@@ -42,6 +43,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     judged: str = ""
     document: str = ""
     object: str = ""
+    overridden: str = ""
+    """Who let it pass in their own name and why, if somebody did."""
 
 
 class PipelineRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +123,7 @@ class Course:
         """How many attempts each stage has made in this run."""
         self.problem: Problem | None = None
         self.verdicts = {each.stage: (each.verdict, each.judged) for each in request.standing if each.verdict}
+        self.overridden = {each.stage: each.overridden for each in request.standing if each.overridden}
         self.documents = {
             each.document: DocumentText(text="", object=each.object)
             for each in request.standing
@@ -226,6 +230,19 @@ class Course:
             text = self.documents.get(each.leaves)
             found[each.name] = self.tree if self.writes_code(each) else text.object if text else ""
         return address(msgspec.json.encode(found, order="sorted"))
+
+    def judged_documents(self, stage: Stage) -> tuple[Judged, ...]:
+        """The documents among what a stage judges, as they are now."""
+        known = {name: self.documents.get(name) for name in self.texts(self.subjects(stage))}
+        path = self.request.path
+        return tuple(
+            Judged(path=f"{path}/{name}", object=text.object if text else "") for name, text in known.items()
+        )
+
+    def said(self, name: str) -> str:
+        """The verdict of a stage for people: also who overrode it."""
+        verdict, by = self.verdict(name), self.overridden.get(name, "")
+        return f"{verdict} ({by})" if by and verdict == APPROVED else verdict
 
     def verdict(self, name: str) -> str:
         """What a stage came to last; `void` if that was about something else than there is now."""

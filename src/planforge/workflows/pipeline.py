@@ -77,6 +77,7 @@ async def _through(course: Course, stage: Stage) -> str:
     left = came.document or course.documents.get(stage.leaves)
     if came.judgement:
         course.verdicts[stage.name] = (verdict, judged)
+        course.overridden.pop(stage.name, None)
     await Note(
         StageEnded(
             task=course.request.task,

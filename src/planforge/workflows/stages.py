@@ -371,11 +371,13 @@ def _report(course: Course, evidence: Evidence, judgement: Judgement) -> str:
 
 async def _decided(course: Course, stage: Stage, iteration: int) -> Came:
     """Have a person look at exactly what there is; the run waits without a process."""
-    await _texts(course, course.texts(course.subjects(stage)))
-    content = course.judged(stage)
-    decision = await _passed(
-        course, stage, iteration, f"{stage.name}/{content[:16]}", _reasons(course, stage)
-    )
+    await texts_now(course)
+    while (decision := await _passed(course, stage, iteration)).void:
+        await texts_now(course)
+        if void := course.void(stage):
+            course.stopped_at = void[0]
+            said = f"{decision.reason}; it goes on at `{void[0]}`, which has to see the change"
+            return Came(reason=said, stuck=True, refused=True)
     said = f"{decision.actor} said {'yes' if decision.approved else 'no'}"
     words = f"{said}: {decision.reason}" if decision.reason else said
     verdict = Verdict.APPROVED if decision.approved else Verdict.REVISION
@@ -383,25 +385,23 @@ async def _decided(course: Course, stage: Stage, iteration: int) -> Came:
     return Came(reason=words, judgement=judged(verdict, words), document=document)
 
 
-def _passed(course: Course, stage: Stage, iteration: int, gate: str, reasons: tuple[str, ...]) -> PassGate:
+def _passed(course: Course, stage: Stage, iteration: int) -> PassGate:
+    request = course.request
+    judged = course.judged_documents(stage)
+    reasons = [f"`{stage.name}` of {request.task}: {request.title}"]
+    reasons += [f"`{each.path}` as it is now" for each in judged]
+    reasons += [f"{name}: {course.said(name)}" for name in course.verdicts]
     return PassGate(
-        plan=course.request.task,
+        plan=request.task,
         step=stage.name,
         attempt=iteration,
-        gate=gate,
+        gate=stage.name,
         commit=course.commit,
         tree=course.tree,
-        parent=course.request.base,
-        reasons=reasons,
+        parent=request.base,
+        reasons=(*reasons, *course.protected),
+        documents=judged,
     )
-
-
-def _reasons(course: Course, stage: Stage) -> tuple[str, ...]:
-    request = course.request
-    reasons = [f"`{stage.name}` of {request.task}: {request.title}"]
-    reasons += [f"`{request.path}/{name}` as it is now" for name in course.texts(course.subjects(stage))]
-    reasons += [f"{name}: {verdict}" for name, (verdict, _) in course.verdicts.items()]
-    return tuple(reasons + list(course.protected))
 
 
 # Landing

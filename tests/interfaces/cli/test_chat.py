@@ -20,9 +20,10 @@ from typing import Any
 import pytest
 
 from calls import Command, caller
+from decided import of
 from planforge.app import plans, runs
 from planforge.app.project import Project
-from planforge.kernel.events import PlanApproved
+from planforge.kernel.events import DecisionMade
 from planforge.rules.commands import TABLE
 from planforge.rules.commands.actions import FORMS
 from programs import environment, planforge
@@ -234,7 +235,7 @@ def test_a_real_process_at_a_terminal_has_a_prompt_a_history_and_two_ways_out(
     terminal.type("!plan approve 1\r")
     terminal.until("next: !plan run plan-001")
     terminal.until("> ")
-    assert len(at.events(PlanApproved)) == 1
+    assert len(of(at.events(DecisionMade), "approval")) == 1
     terminal.type("!plan list\r")
     terminal.until("plan-001 [APPROVED]")
     terminal.until("> ")

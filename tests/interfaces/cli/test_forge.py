@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from calls import Command, caller
+from decided import of
 from planforge.app import forges
 from planforge.app.project import Project
 from planforge.app.replays import replay
 from planforge.kernel.events import (
     CancelRequested,
+    DecisionMade,
     ItemOpened,
-    PlanApproved,
     PlanStarted,
     RunEnded,
     RunStarted,
@@ -357,7 +358,7 @@ def test_a_clean_plan_is_carried_out_at_once_in_the_name_of_who_asked(at: Rehear
     assert said.code == 0, said.err
     assert (said.document["forge"]["plan"], said.document["run"]["status"]) == ("plan-002", "done")
     assert said.document["implement"]["approved_by"] == ADA
-    assert [event.actor for event in at.events(PlanApproved)] == [ADA]
+    assert [event.actor for event in of(at.events(DecisionMade), "approval")] == [ADA]
     assert "! medium: no metrics" in said.err
 
 
@@ -365,7 +366,7 @@ def test_by_default_a_person_approves(at: Rehearsal, call: Command) -> None:
     play(at, ((("Role: drafter",), says(PLAN)), (("Role: auditor",), says(CLEAN))))
     said = call("forge", "More texts")
     assert (said.code, "next: planforge plan approve plan-002" in said.out) == (0, True)
-    assert at.events(PlanApproved) == []
+    assert of(at.events(DecisionMade), "approval") == []
 
 
 @pytest.mark.dear
@@ -382,7 +383,7 @@ def test_a_setting_has_every_clean_plan_carried_out_unless_it_is_told_otherwise(
         ),
     )
     assert call("forge", "More texts", "--no-implement").code == 0
-    assert at.events(PlanApproved) == []
+    assert of(at.events(DecisionMade), "approval") == []
     assert call("forge", "2").code == 0
     assert len(at.events(PlanStarted)) == 1
 
@@ -402,7 +403,7 @@ def test_what_is_not_clean_is_left_to_a_person_with_the_reason_and_two_commands(
     refusal = said.document["implement"]["refusal"]
     assert (said.code, refusal["because"]) == (code, because), said.document
     assert refusal["next"] == ["planforge plan approve plan-002", "planforge plan run plan-002"]
-    assert (said.document["run"], at.events(PlanApproved)) == (None, [])
+    assert (said.document["run"], of(at.events(DecisionMade), "approval")) == (None, [])
 
 
 def test_a_plan_whose_form_is_not_right_is_warned_about_and_not_carried_out(

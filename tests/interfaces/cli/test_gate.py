@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import gates
-from planforge.app.gates import GateRow
+from decided import at
+from planforge.app.decisions import gates
+from planforge.app.decisions.gates import GateRow
 from planforge.app.project import Project
+from planforge.kernel.effects import PassGate
 from planforge.kernel.events import ItemOpened, PatchProposed, Payload, RunStarted
 from programs import COMMAND, document, environment, planforge
 from repositories import EMAIL, NAME, commit, git, repository
@@ -39,14 +41,17 @@ def raised(project: Project, text: str = "on: [push]\n", *, path: str = CI) -> G
     git(project.root, "reset", "--quiet", "--hard", base)
     return gates.raise_(
         project,
-        plan="plan-001",
-        step="phase-1",
-        attempt=2,
-        gate=GATE,
-        content=tree,
-        commit=made,
-        base=base,
-        reasons=(f"`{path}`: a CI file is changed", "`a`: b"),
+        PassGate(
+            plan="plan-001",
+            step="phase-1",
+            attempt=2,
+            gate=GATE,
+            tree=tree,
+            commit=made,
+            parent=base,
+            reasons=(f"`{path}`: a CI file is changed", "`a`: b"),
+        ),
+        "run-001",
     )
 
 
@@ -107,10 +112,22 @@ def test_approve_opens_the_gate_and_says_what_to_resume(project: Project) -> Non
         f"approved gate-001 by Ada, for tree {gate.content[:12]} and no other",
         "next: planforge resume run-001",
     ]
-    assert gates.decision(project, "plan-001", GATE, gate.content) is not None
+    assert gates.every(project).gates[0].status == "approved"
     assert "approved by Ada: fine" in planforge("gate", "show", "1", cwd=project.root).stdout
     assert "approved" in planforge("gate", "list", "--all", cwd=project.root).stdout
     assert "Ada approved gate protected/phase-1" in planforge("log", "-n", "1", cwd=project.root).stdout
+
+
+def test_show_says_of_a_yes_that_it_opens_nothing_any_more(project: Project) -> None:
+    raised(project)
+    gates.approve(project, "1", actor="Ada", reason="fine")
+    assert "\napproved by Ada: fine\n" in planforge("gate", "show", "1", cwd=project.root).stdout
+    raised(project, "on: [push, fork]\n")
+    shown = planforge("gate", "show", "1", cwd=project.root).stdout
+    assert "\napproved by Ada: fine (superseded: it opens nothing)\n" in shown
+    gate = gates.approve(project, "2", actor="Ada").gate
+    gates.take(project, at("plan-001", GATE, gate.content), "run-001")
+    assert "\napproved by Ada\n" in planforge("gate", "show", "2", cwd=project.root).stdout
 
 
 def test_reject_keeps_who_and_why(project: Project) -> None:

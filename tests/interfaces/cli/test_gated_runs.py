@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from decided import of
 from planforge.app import story
-from planforge.kernel.events import AttemptRejected, GateDecided, GateRaised, PatchApplied, RunEnded
+from planforge.kernel.events import AttemptRejected, DecisionAsked, DecisionMade, PatchApplied, RunEnded
 from programs import planforge
 from rehearsals import Actions, Rehearsal, copied, rehearsal
 from repositories import git
@@ -43,12 +44,12 @@ def branch_has(target: Rehearsal, path: str) -> bool:
 
 
 def test_nothing_lands_until_a_person_has_looked(target: Rehearsal) -> None:
-    (raised,) = target.events(GateRaised)
+    (raised,) = of(target.events(DecisionAsked), "gate")
     assert raised.reasons == (f"`{FILE}`: a protected path is added",)
     assert not branch_has(target, FILE)
     again = planforge("resume", "run-002", cwd=target.root)
     assert again.returncode == 6
-    assert len(target.events(GateRaised)) == 1
+    assert len(of(target.events(DecisionAsked), "gate")) == 1
     assert target.events(PatchApplied) == []
 
 
@@ -61,7 +62,7 @@ def test_after_a_yes_exactly_that_tree_lands(target: Rehearsal) -> None:
     assert "must be opened" not in status
     resumed = planforge("resume", "run-002", cwd=target.root)
     assert resumed.returncode == 0, resumed.stderr
-    (raised,), applied = target.events(GateRaised), target.events(PatchApplied)
+    (raised,), applied = of(target.events(DecisionAsked), "gate"), target.events(PatchApplied)
     assert raised.content == applied[0].tree
     assert branch_has(target, FILE)
     assert planforge("gate", "list", cwd=target.root).stdout == "no gate is waiting\n"
@@ -80,9 +81,9 @@ def test_after_a_no_the_next_attempt_is_told_why_and_comes_to_a_gate_of_its_own(
     resumed = planforge("resume", "run-002", cwd=target.root)
     assert resumed.returncode == 6, resumed.stderr
     assert target.events(AttemptRejected)[0].reason == "Ada said no to it: name the function better"
-    first, second = target.events(GateRaised)
+    first, second = of(target.events(DecisionAsked), "gate")
     assert first.content != second.content
-    assert [event.approved for event in target.events(GateDecided)] == [False]
+    assert [event.choice for event in of(target.events(DecisionMade), "gate")] == ["reject"]
 
 
 def test_a_run_that_is_cancelled_leaves_no_gate_behind(target: Rehearsal) -> None:

@@ -105,7 +105,7 @@ def test_log_is_one_object_a_line_in_order(told: Told) -> None:
         json.loads(line) for line in planforge("log", "-n", "0", "--json", cwd=told.root).stdout.splitlines()
     ]
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
-    assert {"RunStarted", "AuditRecorded", "PlanApproved", "VerifyFailed", "PatchApplied", "RunEnded"} <= {
+    assert {"RunStarted", "AuditRecorded", "DecisionMade", "VerifyFailed", "PatchApplied", "RunEnded"} <= {
         event["kind"] for event in events
     }
 

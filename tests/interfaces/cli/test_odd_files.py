@@ -73,4 +73,4 @@ def test_a_plan_that_could_not_be_carried_out_is_not_approved_at_all(
     assert problem in said.err
     assert "hint: edit `docs/plans/plan-001-some-texts.md`" in said.err
     assert [row["status"] for row in call("plan", "list", "--json").document] == ["REVIEW"]
-    assert "PlanApproved" not in call("log").out
+    assert "DecisionMade" not in call("log").out

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from calls import Command, caller
-from planforge.app import questions, story
+from decided import of
+from planforge.app import story
+from planforge.app.decisions import questions
 from planforge.app.project import Project
 from planforge.errors import NeedsPerson
 from planforge.kernel.driver import Call
@@ -19,9 +21,9 @@ from planforge.kernel.effects import AskHuman
 from planforge.kernel.events import (
     Choice,
     ContextComposed,
+    DecisionMade,
     ItemOpened,
     Payload,
-    QuestionAnswered,
     RunParked,
     RunStarted,
 )
@@ -166,7 +168,7 @@ def test_status_has_the_questions_and_the_commands_and_stays_quick(root: Path) -
         "run()\n"
     )
     loaded = set(python(code, cwd=root).stderr.split())
-    assert "planforge.app.questions" in loaded
+    assert "planforge.app.decisions.questions" in loaded
     assert not loaded & {"click", "asyncio", "planforge.kernel.events", "planforge.kernel.effects"}
 
 
@@ -225,7 +227,7 @@ def test_a_forge_that_is_told_to_ask_again_goes_on_without_being_named(
     assert command("question", "answer", "1", "ask again", "--as", "Ada").code == 0
     assert command("resume").code == 0
     assert [row["status"] for row in command("plan", "list", "--json").document] == ["REVIEW"]
-    (answered,) = found.events(QuestionAnswered)
+    (answered,) = of(found.events(DecisionMade), "question")
     assert answered.actor == "Ada"
 
 
@@ -235,8 +237,8 @@ def test_who_resumes_a_forge_without_answering_has_it_ask_again(
     found, command = at(stuck, tmp_path, monkeypatch, capsys)
     found.as_it_was()
     assert command("resume", "run-001").code == 0
-    (answered,) = found.events(QuestionAnswered)
-    assert (answered.answer, answered.actor) == ("ask again", f"{NAME} <{EMAIL}>")
+    (answered,) = of(found.events(DecisionMade), "question")
+    assert (answered.choice, answered.actor) == ("ask again", f"{NAME} <{EMAIL}>")
     late = command("question", "answer", "1", "give up", "--as", "Ada")
     assert (late.code, f"{NAME} <{EMAIL}> answered `ask again`" in late.err) == (5, True)
 
@@ -248,4 +250,4 @@ def test_after_the_forge_was_cancelled_nobody_answers(
     assert command("cancel", "run-001", "--reason", "never mind").code == 0
     late = command("question", "answer", "1", "give up", "--as", "Ada")
     assert (late.code, "its run has ended" in late.err) == (5, True)
-    assert found.events(QuestionAnswered) == []
+    assert of(found.events(DecisionMade), "question") == []

@@ -9,9 +9,7 @@ import msgspec
 
 from planforge.actions import Action, Blank
 from planforge.app import (
-    approvals,
     creating,
-    deciders,
     fixes,
     forges,
     landing,
@@ -25,6 +23,7 @@ from planforge.app import (
     statuses,
     work,
 )
+from planforge.app.decisions import approvals, deciders
 from planforge.app.language.replies import Reply, Speaker, refused, said
 from planforge.app.runs import background, cancellation
 from planforge.documents import markdown

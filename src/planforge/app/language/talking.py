@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.app import deciders, overview, runs, work
+from planforge.app import overview, runs, work
+from planforge.app.decisions import deciders
 from planforge.app.language.doing import perform
 from planforge.app.language.replies import Speaker, line, worded
 from planforge.errors import InvalidInput, RefusedByGate

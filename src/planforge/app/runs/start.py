@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from planforge.actions import Action, Advice
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import msgspec
 
     from planforge.app.project import Project
-    from planforge.kernel.events import ItemOpened, Payload, PlanApproved
+    from planforge.kernel.events import Event, ItemOpened, Payload
 
 
 def begin(
@@ -22,13 +22,15 @@ def begin(
     flow: str,
     subject: str,
     request: Callable[[str], msgspec.Struct],
-    *also: ItemOpened | PlanApproved,
+    *also: ItemOpened,
+    approved: Callable[[], Sequence[Event]] = tuple,
     alone: bool = False,
 ) -> str:
     """
     Record that a flow was asked for, with what it is about if that is new, and give the run its name.
 
-    `alone` refuses it while another run is at the same.
+    `approved` is the yes to what is new, made within the transaction. `alone` refuses it while another run is
+    at the same.
     """
     # The list of runs is quick to load, and this is loaded with it.
     from planforge.kernel.events import RunStarted
@@ -44,9 +46,9 @@ def begin(
         started = RunStarted(
             run=run, flow=flow, flow_version=FLOWS[flow].version, subject=subject, request=body
         )
+        created = [redact.struct(event) for event in also]
         try:
-            created = [Write(subject, 0, [redact.struct(event) for event in also])] if also else []
-            _append(project, [Write(run, 0, [started]), *created], alone_at=subject if alone else "")
+            _append(project, Write(run, 0, [started]), subject, created, approved, alone=alone)
         except Conflict:
             if also and project.ledger.version(subject):
                 raise
@@ -54,11 +56,19 @@ def begin(
         return run
 
 
-def _append(project: Project, writes: list[Write], *, alone_at: str) -> None:
+def _append(
+    project: Project,
+    begun: Write,
+    subject: str,
+    created: Sequence[Event],
+    approved: Callable[[], Sequence[Event]],
+    *,
+    alone: bool,
+) -> None:
     def decide() -> list[Write]:
-        if alone_at:
-            require_free(project, alone_at)
-        return writes
+        if alone:
+            require_free(project, subject)
+        return [begun, *([Write(subject, 0, [*created, *approved()])] if created else [])]
 
     project.ledger.transact(decide)
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import Action, Advice
-from planforge.app import questions
 from planforge.errors import NotFound, TryLater
 from planforge.kernel.locks import is_held
+from planforge.kernel.work import decisions
 
 if TYPE_CHECKING:
     # Looking at the list of runs must be quick, and needs none of the events.
@@ -118,14 +118,12 @@ def to_resume(project: Project, run: str | None, *, now: bool = False) -> list[s
 def waiting_for(project: Project, run: str | None) -> list[Action]:
     """What a person can do about runs that wait for somebody; about one alone, if it is named."""
     waiting = [row for row in rows(project, unfinished=True) if run in (None, row.run)]
-    names, subjects = {row.run for row in waiting}, {row.subject for row in waiting}
-    asked = project.ledger.query("SELECT number, run FROM questions WHERE status = 'waiting' ORDER BY number")
-    gates = project.ledger.query(
-        "SELECT number, plan FROM raised_gates WHERE status = 'waiting' ORDER BY number"
-    )
+    names = {row.run for row in waiting}
     return [
-        *(Action("question show", f"question-{number:03d}") for number, about in asked if about in names),
-        *(Action("gate show", f"gate-{number:03d}") for number, plan in gates if plan in subjects),
+        each.look
+        for kind in ("question", "gate")
+        for each in decisions.waiting(project.ledger, kind)
+        if each.run in names
     ]
 
 
@@ -145,12 +143,6 @@ def _can_go_on(project: Project, row: RunRow) -> bool:
 
 def _decided(project: Project, row: RunRow) -> str:
     """What a person has decided since a run came to wait for them, in words; empty if nobody has."""
-    if question := questions.answered(project, row.run):
-        return f"`{question}` is answered: it can go on"
-    gates = (
-        "SELECT number, status, actor FROM raised_gates WHERE plan = ? AND decided_at > ? "
-        "AND status IN ('approved', 'rejected') ORDER BY number LIMIT 1"
-    )
-    for number, status, actor in project.ledger.query(gates, row.subject, row.updated_at):
-        return f"`gate-{number:03d}` was {status} by {actor}: it can go on"
+    for found in decisions.made_for(project.ledger, row.run, since=row.updated_at):
+        return f"`{found.label}` was {found.word} by {found.actor}: it can go on"
     return ""

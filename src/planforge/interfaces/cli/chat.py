@@ -57,7 +57,7 @@ def chat(ctx: click.Context, actor: str | None, as_json: bool) -> None:
       echo '!plan list' | planforge chat
       printf '!forge Add a cache\\n' | planforge chat --json
     """
-    from planforge.app import deciders
+    from planforge.app.decisions import deciders
     from planforge.app.language import Speaker
 
     project = here()

@@ -65,7 +65,8 @@ def fix(
       planforge fix --accept fix-003 --reason "generated files; I have read the rest"
       planforge fix --again fix-003
     """
-    from planforge.app import deciders, fixes
+    from planforge.app import fixes
+    from planforge.app.decisions import deciders
 
     _require_one(request, files, accept, again, reason)
     project = here()

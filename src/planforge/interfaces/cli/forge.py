@@ -110,7 +110,8 @@ def start(
     as_json: bool,
 ) -> None:
     """Turn a request into a plan, or resume a plan"""
-    from planforge.app import deciders, forges
+    from planforge.app import forges
+    from planforge.app.decisions import deciders
     from planforge.interfaces.cli.work import drive
 
     project = here()
@@ -203,7 +204,8 @@ def cancel(plan_id: str | None, reason: str, actor: str | None, as_json: bool) -
       planforge forge cancel
       planforge forge cancel 17 --reason "we do it by hand"
     """
-    from planforge.app import deciders, forges, plans
+    from planforge.app import forges, plans
+    from planforge.app.decisions import deciders
 
     project = here()
     who = deciders.person_or_script(project, actor)

@@ -14,8 +14,8 @@ from planforge.interfaces.cli.show import json_option, show
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
+    from planforge.app.decisions.gates import Decided, GateList, GateRow, GateView
     from planforge.app.diffs import DiffLine, FileDiff
-    from planforge.app.gates import Decided, GateList, GateRow, GateView
     from planforge.app.project import Project
 
 AS = "Who decides, if there is no terminal; by default you, as git knows you."
@@ -42,7 +42,7 @@ def list_(everything: bool, as_json: bool) -> None:
       planforge gate list
       planforge gate list --json | jq -r '.gates[].name'
     """
-    from planforge.app import gates
+    from planforge.app.decisions import gates
 
     project = here()
     found = gates.every(project) if everything else gates.waiting(project)
@@ -62,7 +62,7 @@ def show_(name: str, as_json: bool) -> None:
       planforge gate show 1
       planforge gate show 1 --json | jq '.files[].path'
     """
-    from planforge.app import gates
+    from planforge.app.decisions import gates
 
     view = gates.show(here(), name)
     show(view, lambda: _view(view), as_json=as_json)
@@ -85,7 +85,7 @@ def approve(name: str, reason: str, actor: str | None, seen: str | None, as_json
       planforge gate approve 1 --as "Ada Lovelace" --reason "the new job is what we wanted"
       planforge gate approve 1 --seen dec2b31d2c8d
     """
-    from planforge.app import gates
+    from planforge.app.decisions import gates
 
     project = here()
     decided = gates.approve(project, name, actor=_actor(project, actor), reason=reason, seen=seen)
@@ -107,7 +107,7 @@ def reject(name: str, reason: str, actor: str | None, seen: str | None, as_json:
     Example:
       planforge gate reject 1 --reason "no new dependencies for this"
     """
-    from planforge.app import gates
+    from planforge.app.decisions import gates
 
     project = here()
     decided = gates.reject(project, name, actor=_actor(project, actor), reason=reason, seen=seen)
@@ -144,7 +144,7 @@ def check(ctx: click.Context, stage: str, subject: str, outputs: bool, pipeline:
 
 
 def _actor(project: Project, given: str | None) -> str:
-    from planforge.app import deciders
+    from planforge.app.decisions import deciders
 
     return deciders.person(project, given, terminal=sys.stdin.isatty())
 
@@ -175,9 +175,14 @@ def _view(view: GateView) -> str:
     what = f"{gate.plan}/{gate.step}, attempt {gate.attempt}"
     head = [f"{gate.name}  {gate.status}  {what}", f"tree {gate.content}  on {gate.base[:12]}"]
     if gate.actor:
-        head.append(
-            f"{gate.status} by {visible(gate.actor)}" + (f": {visible(gate.reason)}" if gate.reason else "")
+        how = "rejected" if gate.status == "rejected" else "approved"
+        void = (
+            "" if gate.status in ("approved", "rejected", "used") else f" ({gate.status}: it opens nothing)"
         )
+        why = f": {visible(gate.reason)}" if gate.reason else ""
+        head.append(f"{how} by {visible(gate.actor)}{why}{void}")
+    if gate.edited:
+        head.append(f"`{visible(gate.edited)}` was edited since: resume the run, and it is asked anew")
     why = "Why\n" + "\n".join(f"  {visible(reason)}" for reason in gate.reasons)
     rows = [
         (file.change, f"+{file.added}", f"-{file.removed}", visible(file.path), ", ".join(file.notes))

@@ -111,7 +111,8 @@ def add(
       planforge lesson add "Name files from the root of the checkout." --tag checks --source plan-017
       planforge lesson add "Name files from the root, never absolutely." --update name-files-from-the-root
     """
-    from planforge.app import deciders, lessons, work
+    from planforge.app import lessons, work
+    from planforge.app.decisions import deciders
 
     project = here()
     _require_one(update=bool(update), distinct=distinct)
@@ -143,7 +144,8 @@ def supersede(old: str, by: str, actor: str | None, as_json: bool) -> None:
       planforge lesson supersede mock-the-clock --by freeze-the-clock
       planforge lesson supersede mock-the-clock --by "Hand the clock in, so that a test can move it."
     """
-    from planforge.app import deciders, lessons, work
+    from planforge.app import lessons, work
+    from planforge.app.decisions import deciders
 
     project = here()
     deciders.person_or_script(project, actor)
@@ -165,7 +167,8 @@ def stale(name: str, reason: str, actor: str | None, as_json: bool) -> None:
     Example:
       planforge lesson stale mock-the-clock --reason "there is no clock in there any more"
     """
-    from planforge.app import deciders, lessons
+    from planforge.app import lessons
+    from planforge.app.decisions import deciders
 
     project = here()
     deciders.person_or_script(project, actor)
@@ -214,7 +217,8 @@ def promote(
       planforge lesson promote 17 --accept 1 --text "Name files from the root of the checkout." --tag checks
       planforge lesson promote 17 --none --reason "nothing stood in the way"
     """
-    from planforge.app import deciders, lessons, promoting, work
+    from planforge.app import lessons, promoting, work
+    from planforge.app.decisions import deciders
 
     project = here()
     _require_one(accept=number is not None, none=nothing)

@@ -153,7 +153,8 @@ def approve(plan_id: str, actor: str | None, seen: str | None, as_json: bool) ->
       planforge plan approve 1
       planforge plan approve 1 --seen cefe3305d8b3 --as "Ada Lovelace"
     """
-    from planforge.app import approvals, deciders, phases, plans
+    from planforge.app import phases, plans
+    from planforge.app.decisions import approvals, deciders
 
     project = here()
     who = deciders.person_or_script(project, actor)
@@ -185,7 +186,8 @@ def cancel(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
     Example:
       planforge plan cancel 1 --reason "the request was withdrawn"
     """
-    from planforge.app import deciders, plans
+    from planforge.app import plans
+    from planforge.app.decisions import deciders
     from planforge.app.runs import cancellation
 
     project = here()
@@ -219,7 +221,8 @@ def close(
       planforge plan close 1 --override --reason "finished by hand in 4f2a9c1"
       planforge plan close 1 --unlanded --reason "another way was chosen"
     """
-    from planforge.app import deciders, plans, statuses
+    from planforge.app import plans, statuses
+    from planforge.app.decisions import deciders
 
     if (override or unlanded) and not reason.strip():
         raise click.UsageError("--override and --unlanded need a reason: --reason TEXT")
@@ -257,7 +260,8 @@ def reopen(plan_id: str, actor: str | None, reason: str, as_json: bool) -> None:
     Example:
       planforge plan reopen 1 --reason "it is wanted after all"
     """
-    from planforge.app import deciders, report, statuses
+    from planforge.app import report, statuses
+    from planforge.app.decisions import deciders
 
     project = here()
     who = deciders.person_or_script(project, actor)

@@ -60,7 +60,8 @@ def land(
             if dry_run
             else begun(project, (plan_id,), onto, as_json)
         )
-    from planforge.app import deciders, pull_requests
+    from planforge.app import pull_requests
+    from planforge.app.decisions import deciders
 
     where = remote or "origin"
     if dry_run:

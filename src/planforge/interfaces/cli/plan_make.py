@@ -147,7 +147,8 @@ def adopt(plan_ids: tuple[str, ...], every: bool, actor: str | None, as_json: bo
       planforge plan adopt --all
       planforge plan adopt 7 12
     """
-    from planforge.app import adopting, deciders
+    from planforge.app import adopting
+    from planforge.app.decisions import deciders
 
     if every == bool(plan_ids):
         raise click.UsageError("name the plans, or adopt all of them with --all")

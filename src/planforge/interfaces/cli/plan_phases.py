@@ -98,8 +98,8 @@ def skip(plan_id: str, phase: str | None, actor: str | None, reason: str, as_jso
       planforge plan skip 17 --reason "done by hand"
       planforge plan skip 17 phase-3 --reason "not needed any more"
     """
-    from planforge.app import deciders
     from planforge.app import phases as found
+    from planforge.app.decisions import deciders
 
     project = here()
     who = deciders.person_or_script(project, actor)
@@ -120,8 +120,8 @@ def skip_to(plan_id: str, phase: str, actor: str | None, reason: str, as_json: b
     Example:
       planforge plan skip-to 17 phase-4 --reason "the first three landed by hand"
     """
-    from planforge.app import deciders
     from planforge.app import phases as found
+    from planforge.app.decisions import deciders
 
     project = here()
     who = deciders.person_or_script(project, actor)

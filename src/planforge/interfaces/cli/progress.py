@@ -42,8 +42,7 @@ QUIET = (
     events.EffectIntended,
     events.EffectCompleted,
     events.DriverStarted,
-    events.ApprovalUsed,
-    events.QuestionAsked,
+    events.DecisionUsed,
     events.PlanEnded,
     events.PlanPaused,
     events.RunEnded,
@@ -60,7 +59,7 @@ QUIET = (
 )
 """Facts that progress leaves to the log."""
 
-GOOD = {"VerifyOk", "PatchApplied", "StepCompleted", "PlanApproved"}
+GOOD = {"VerifyOk", "PatchApplied", "StepCompleted"}
 GOOD |= {"PlanLanded", "CheckoutUpdated", "PullRequestOpened"}
 BAD = {"VerifyFailed", "AttemptRejected", "StepFailed", "EffectFailed"}
 BAD |= {"LandingConflicted", "LandingBroken", "PlanHeldBack"}
@@ -268,6 +267,8 @@ def _printable(text: str) -> str:
 def _is_quiet(event: events.Event) -> bool:
     if isinstance(event, events.ContextComposed):
         return not event.simplified and not any(part.left_out for part in event.parts)
+    if isinstance(event, events.DecisionAsked):
+        return event.kind != "gate"
     return isinstance(event, QUIET) or (isinstance(event, events.PlanWritten) and event.cause == "audit")
 
 
@@ -285,6 +286,8 @@ def _mark(recorded: Recorded) -> str:
             return SIGNALS[outcome]
         case events.TaskEnded(succeeded=succeeded):
             return "✓" if succeeded else "✗"
+        case events.DecisionMade(kind="approval"):
+            return "✓"
         case events.PlanForged(clean=clean, warning=warning):
             return "✓" if clean and not warning else "⚠"
     return "✓" if recorded.kind in GOOD else "✗" if recorded.kind in BAD else "·"

@@ -13,7 +13,7 @@ from planforge.interfaces.cli.typed import line
 from planforge.interfaces.cli.views import here
 
 if TYPE_CHECKING:
-    from planforge.app.questions import Answered, QuestionList, QuestionRow
+    from planforge.app.decisions.questions import Answered, QuestionList, QuestionRow
 
 AS = "Who answers, if there is no terminal; by default you, as git knows you."
 SEEN = "The hash of the question you read, as `question show` prints it; refused if it has changed."
@@ -39,7 +39,7 @@ def list_(everything: bool, as_json: bool) -> None:
       planforge question list
       planforge question list --json | jq -r '.questions[].name'
     """
-    from planforge.app import questions
+    from planforge.app.decisions import questions
 
     project = here()
     found = questions.every(project) if everything else questions.waiting(project)
@@ -59,7 +59,7 @@ def show_(name: str, as_json: bool) -> None:
       planforge question show 1
       planforge question show 1 --json | jq -r .hash
     """
-    from planforge.app import questions
+    from planforge.app.decisions import questions
 
     found = questions.show(here(), name)
     show(found, lambda: _view(found), as_json=as_json)
@@ -84,7 +84,7 @@ def answer(name: str, option: str, reason: str, actor: str | None, seen: str | N
       planforge question answer 1 2 --as "Ada Lovelace" --reason "the service was down"
       planforge question answer 1 1 --seen 0c5d9a1be7f2
     """
-    from planforge.app import deciders, questions
+    from planforge.app.decisions import deciders, questions
 
     project = here()
     who = deciders.person(project, actor, terminal=sys.stdin.isatty(), where="what is asked")

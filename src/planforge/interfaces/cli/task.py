@@ -157,7 +157,7 @@ def log(name: str, as_json: bool) -> None:
 def _who(actor: str | None) -> str:
     import sys
 
-    from planforge.app import deciders
+    from planforge.app.decisions import deciders
 
     return deciders.person(here(), actor, terminal=sys.stdin.isatty())
 

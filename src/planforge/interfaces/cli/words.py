@@ -7,6 +7,7 @@ from functools import singledispatch
 from planforge.kernel import events
 from planforge.kernel.events import Event
 from planforge.kernel.wording import counted, money
+from planforge.kernel.work.decisions import label
 
 
 def first_line(text: str, limit: int = 100) -> str:
@@ -121,16 +122,6 @@ def _(event: events.AuditRecorded) -> str:
 def _(event: events.PlanForged) -> str:
     warning = f"; but {first_line(event.warning, 160)}" if event.warning else ""
     return f"ready for review after {counted(event.rounds, 'round')}: {event.reason}{warning}"
-
-
-@said.register(events.PlanApproved)
-def _(event: events.PlanApproved) -> str:
-    return f"approved by {event.actor}, content {event.content[:12]}"
-
-
-@said.register(events.ApprovalUsed)
-def _(event: events.ApprovalUsed) -> str:
-    return f"approval of {event.content[:12]} used by {event.run}"
 
 
 @said.register(events.PhasesGenerated)
@@ -268,29 +259,31 @@ def _(event: events.GateOpened) -> str:
     return f"{event.actor} opened gate {event.gate} for {event.step}"
 
 
-@said.register(events.GateRaised)
-def _(event: events.GateRaised) -> str:
-    what = f"gate {event.gate} waits for a person (tree {event.content[:12]})"
+@said.register(events.DecisionAsked)
+def _(event: events.DecisionAsked) -> str:
+    if event.kind == "question":
+        names = " | ".join(choice.name for choice in event.choices)
+        return f"{label(event.kind, event.number)}: {first_line(event.text, 160)} ({names})"
+    if event.kind == "approval":
+        return f"needs the approval of a person, content {event.content[:12]}"
+    what = f"gate {event.name} waits for a person (tree {event.content[:12]})"
     return f"{what}: {first_line(_list(event.reasons, 1), 160)}"
 
 
-@said.register(events.GateDecided)
-def _(event: events.GateDecided) -> str:
-    how = "approved" if event.approved else "rejected"
+@said.register(events.DecisionMade)
+def _(event: events.DecisionMade) -> str:
     why = f": {first_line(event.reason)}" if event.reason else ""
-    return f"{event.actor} {how} gate {event.gate} (tree {event.content[:12]}){why}"
+    if event.kind == "question":
+        return f"{event.actor} answered {label(event.kind, event.number)} with {event.choice}{why}"
+    if event.kind == "approval":
+        return f"approved by {event.actor}, content {event.content[:12]}"
+    how = "approved" if event.approves else "rejected"
+    return f"{event.actor} {how} gate {event.name} (tree {event.content[:12]}){why}"
 
 
-@said.register(events.QuestionAsked)
-def _(event: events.QuestionAsked) -> str:
-    names = " | ".join(choice.name for choice in event.choices)
-    return f"question-{event.number:03}: {first_line(event.text, 160)} ({names})"
-
-
-@said.register(events.QuestionAnswered)
-def _(event: events.QuestionAnswered) -> str:
-    why = f": {first_line(event.reason)}" if event.reason else ""
-    return f"{event.actor} answered question-{event.number:03} with {event.answer}{why}"
+@said.register(events.DecisionUsed)
+def _(event: events.DecisionUsed) -> str:
+    return f"approval of {event.content[:12]} used by {event.run}"
 
 
 @said.register(events.ArtifactRecorded)

@@ -108,7 +108,7 @@ def cancel(run: str, reason: str, as_json: bool) -> None:
     Example:
       planforge cancel run-003 --reason "it goes the wrong way"
     """
-    from planforge.app import deciders
+    from planforge.app.decisions import deciders
     from planforge.app.runs import cancellation
 
     project = here()

@@ -137,10 +137,10 @@ def _take_plan(plan: _Plan, seq: int, event: events.Event) -> None:
     match event:
         case events.ItemOpened():
             plan.goal, plan.constraints, plan.criteria = event.request, event.constraints, event.criteria
-        case events.PlanApproved():
+        case events.DecisionMade(kind="approval"):
             plan.approvals.append(
                 queries.Approval(
-                    seq=seq, gate=event.gate, subject=event.plan, content=event.content, actor=event.actor
+                    seq=seq, gate=event.name, subject=event.subject, content=event.content, actor=event.actor
                 )
             )
         case events.RiskSettled():
@@ -149,13 +149,13 @@ def _take_plan(plan: _Plan, seq: int, event: events.Event) -> None:
                     seq=seq, gate="risk", subject=event.risk, content=event.reason, actor=event.actor
                 )
             )
-        case events.ApprovalUsed():
+        case events.DecisionUsed(kind="approval"):
             _use(plan, event)
 
 
-def _use(plan: _Plan, event: events.ApprovalUsed) -> None:
+def _use(plan: _Plan, event: events.DecisionUsed) -> None:
     for place, known in enumerate(plan.approvals):
-        if (known.gate, known.content, known.used_by) == (event.gate, event.content, ""):
+        if (known.gate, known.content, known.used_by) == (event.name, event.content, ""):
             plan.approvals[place] = msgspec.structs.replace(known, used_by=event.run)
             return
 

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 import apsw
 
 from planforge.kernel.events import Event, Recorded
-from planforge.kernel.projections import budgets, evidence, gates, graph, items, leases, questions, runs
+from planforge.kernel.projections import budgets, decisions, evidence, graph, items, leases, runs
 from planforge.kernel.work.lifecycle.statuses import LEADS
 
-MODULES = (runs, items, graph, leases, budgets, evidence, gates, questions)
+MODULES = (runs, items, graph, leases, budgets, evidence, decisions)
 
 TABLES = "".join(module.TABLES for module in MODULES)
 NAMES = tuple(name for module in MODULES for name in module.NAMES)

@@ -327,7 +327,7 @@ def _remembered(
 
 def _remember_all() -> None:
     for kind in events.EVENTS.values():
-        for field in {"plan", "item"}.intersection(kind.__struct_fields__):
+        for field in (name for name in ("plan", "item") if hasattr(kind, name)):
             folds.table[kind] = _remembered(folds.table.get(kind), field)
 
 

@@ -83,9 +83,10 @@ def _(db: apsw.Connection, event: events.PlanWritten, recorded: Recorded) -> Non
     _set(db, recorded, event.plan, **written, rounds=event.round)
 
 
-@folds.of(events.PlanApproved)
-def _(db: apsw.Connection, event: events.PlanApproved, recorded: Recorded) -> None:
-    _set(db, recorded, event.plan, content=event.content)
+@folds.of(events.DecisionMade)
+def _(db: apsw.Connection, event: events.DecisionMade, recorded: Recorded) -> None:
+    if event.kind == "approval":
+        _set(db, recorded, event.subject, content=event.content)
 
 
 @folds.of(events.PlanStarted)

@@ -54,9 +54,9 @@ def _forged(query: Query, event: events.PlanForged) -> Given | None:
     return Given(event.plan, "REVIEW") if event.content else None  # there is something to review
 
 
-def _approved(query: Query, event: events.PlanApproved) -> Given:
+def _approved(query: Query, event: events.DecisionMade) -> Given | None:
     del query
-    return Given(event.plan, "APPROVED")
+    return Given(event.subject, "APPROVED") if event.kind == "approval" else None
 
 
 def _under_way(query: Query, event: events.PlanStarted | events.PlanPaused) -> Given:
@@ -104,7 +104,7 @@ def _rescoped(query: Query, event: events.PlanRescoped) -> Given | None:
 LEADS: dict[type[events.Event], Callable[[Query, Any], Given | None]] = {
     events.ItemMoved: _moved,
     events.PlanForged: _forged,
-    events.PlanApproved: _approved,
+    events.DecisionMade: _approved,
     events.PlanStarted: _under_way,
     events.PlanPaused: _under_way,
     events.PlanEnded: _ended,

@@ -1,33 +1,34 @@
 """
 A person's yes to a plan, bound to exact content and good for one run.
 
-Approvals live in the plan's stream. Any edit of the plan changes its content hash,
-so an approval of what it said before opens nothing; a run that takes an approval
-uses it up. Each has a token that is used once: written into the stream again, by
-whoever can write there, it opens nothing either.
+Nobody is asked first: it is asked and decided in one transaction. Any edit of the plan changes its
+content hash, so an approval of what it said before opens nothing; a run that takes an approval uses it
+up. Written into the stream again, by whoever can write there, it has a number that is taken.
 """
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING
 
 from planforge.actions import Action, Advice
-from planforge.app import deciders, plans, statuses
-from planforge.app.deciders import Current
+from planforge.app import plans, statuses
+from planforge.app.decisions import deciders
+from planforge.app.decisions.deciders import Current
 from planforge.errors import InvalidInput, RefusedByGate, StaleView
 from planforge.kernel.effects import Approval
-from planforge.kernel.events import ApprovalUsed, PlanApproved
+from planforge.kernel.events import Choice, DecisionAsked, DecisionKind
 from planforge.kernel.ledger import Write
+from planforge.kernel.work import decisions
+from planforge.kernel.work.decisions import APPROVE, Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from planforge.app.plans import PlanRow
     from planforge.app.project import Project
-    from planforge.kernel.events import Event
+    from planforge.kernel.events import DecisionMade
 
 PLAN_GATE = "plan"
+APPROVAL: DecisionKind = "approval"
+CHOICES = (Choice(name=APPROVE, consequence="one run may carry it out, as it is now"),)
 
 
 def approve(project: Project, name: str, *, actor: str, seen: str | None = None) -> Approval:
@@ -86,7 +87,6 @@ def give(
     it was used, is the same yes; somebody else's is refused. `alone` is while no run is at the plan.
     """
     deciders.require_other_author(project, plan, actor)
-    token = secrets.token_hex(16)
 
     def decide() -> list[Write]:
         if alone:
@@ -94,8 +94,7 @@ def give(
         before = _unused(project, plan, gate)
         if before is None or before.content != content:
             statuses.require(project, plan, "APPROVED")
-            event = PlanApproved(plan=plan, gate=gate, content=content, actor=actor, token=token)
-            return [Write(plan, None, [event])]
+            return [Write(plan, None, given(project, plan, gate, content, actor))]
         if before.actor != actor:
             raise _decided(plan, before)
         return []  # said twice
@@ -104,30 +103,33 @@ def give(
     return Approval(actor=actor, content=content)
 
 
+def given(
+    project: Project, plan: str, gate: str, content: str, actor: str
+) -> list[DecisionAsked | DecisionMade]:
+    """The facts of a yes, within the transaction that records them."""
+    about = DecisionAsked(kind=APPROVAL, number=0, subject=plan, name=gate, choices=CHOICES, content=content)
+    asked = decisions.asked(project.ledger, about)
+    return [asked, decisions.made(asked, APPROVE, actor)]
+
+
 def take(project: Project, plan: str, gate: str, content: str, run: str) -> Approval:
     """Use up the approval of `content`, for `run` and nobody else."""
     taken: list[Approval] = []
 
     def decide() -> list[Write]:
         taken.clear()
-        found, used = _told(project, plan, gate)
-        if (mine := used.get((run, content))) is not None:  # it asks again, after a crash
-            taken.append(Approval(actor=mine.actor, content=content))
-            return []
-        _require_alone(project, plan, run)
-        before = _begun(project, plan, content, used)
-        if found is not None and found.content == content:
-            statuses.require_event(project, plan, "run")
-            continues = ""
-        elif before is not None:
-            (continues, _), found = before
-        else:
+        found = _holding(project, plan, gate, content, run)
+        mine = found is not None and found.used_by == run  # it asks again, after a crash
+        if not mine:
+            _require_alone(project, plan, run)
+        if found is None:
             raise not_approved(plan, content)
         taken.append(Approval(actor=found.actor, content=content))
-        event = ApprovalUsed(
-            plan=plan, gate=gate, content=content, run=run, token=found.token, continues=continues
-        )
-        return [Write(plan, None, [event])]
+        if mine:
+            return []
+        if not found.used_by:
+            statuses.require_event(project, plan, "run")
+        return [Write(plan, None, [decisions.used(found, run, continues=found.used_by)])]
 
     project.ledger.transact(decide)
     return taken[0]
@@ -141,20 +143,18 @@ def not_approved(plan: str, content: str) -> RefusedByGate:
 
 def holding(project: Project, plan: str, gate: str, content: str) -> Approval | None:
     """The approval under which a run may begin: one not used yet, or that of the run that was stopped."""
-    left, used = _told(project, plan, gate)
-    before = _begun(project, plan, content, used)
-    found = left if left and left.content == content else before[1] if before else None
+    found = _holding(project, plan, gate, content)
     return Approval(actor=found.actor, content=content) if found else None
 
 
-def _begun(
-    project: Project, plan: str, content: str, used: dict[tuple[str, str], PlanApproved]
-) -> tuple[tuple[str, str], PlanApproved] | None:
-    """The newest use of a yes to this content, if the plan is stopped and somebody may go on under it."""
-    if plans.row(project, plan).status != "IMPLEMENTING" or not used:
+def _holding(project: Project, plan: str, gate: str, content: str, run: str = "") -> Decision | None:
+    """The newest yes, if it is to this content and nobody but a run that was stopped, or `run`, used it."""
+    found = decisions.newest(project.ledger, APPROVAL, plan, gate)
+    if found is None or found.content != content:
         return None
-    newest = list(used.items())[-1]
-    return newest if newest[0][1] == content else None
+    if found.status == "used" and found.used_by != run:
+        return found if plans.row(project, plan).status == "IMPLEMENTING" else None
+    return found if found.status in ("decided", "used") else None
 
 
 def _require_alone(project: Project, plan: str, run: str) -> None:
@@ -172,39 +172,9 @@ def unused(project: Project, plan: str, gate: str, content: str) -> Approval | N
     return Approval(actor=found.actor, content=content) if found and found.content == content else None
 
 
-def _unused(project: Project, plan: str, gate: str) -> PlanApproved | None:
-    return _told(project, plan, gate)[0]
-
-
-def _told(
-    project: Project, plan: str, gate: str
-) -> tuple[PlanApproved | None, dict[tuple[str, str], PlanApproved]]:
-    """The yes that is left, if any, and those that are used up, by run and content."""
-    left: PlanApproved | None = None
-    used: dict[tuple[str, str], PlanApproved] = {}
-    known: set[str] = set()
-    for event in _of(project, plan, gate):
-        if isinstance(event, ApprovalUsed) and event.continues:
-            before = used.get((event.continues, event.content))
-            if before and before.token == event.token:
-                used[event.run, event.content] = before
-        elif isinstance(event, ApprovalUsed):
-            if left and (left.content, left.token) == (event.content, event.token):
-                used[event.run, event.content] = left
-            left = None
-            known.add("")  # from here on, one without a token may be any of those before
-        elif event.token not in known:
-            left = event
-            known |= {event.token} - {""}
-    return left, used
-
-
-def _of(project: Project, plan: str, gate: str) -> Iterator[PlanApproved | ApprovalUsed]:
-    """What was said and used at this gate of this plan; what is about another is nothing here."""
-    for recorded in project.ledger.stream(plan):
-        event: Event = recorded.event
-        if isinstance(event, PlanApproved | ApprovalUsed) and (event.plan, event.gate) == (plan, gate):
-            yield event
+def _unused(project: Project, plan: str, gate: str) -> Decision | None:
+    found = decisions.newest(project.ledger, APPROVAL, plan, gate)
+    return found if found and found.status == "decided" else None
 
 
 def _require_idle(project: Project, plan: str) -> None:
@@ -230,7 +200,7 @@ def _current(project: Project, plan: PlanRow, content: str) -> Current:
     )
 
 
-def _decided(plan: str, before: PlanApproved) -> StaleView:
+def _decided(plan: str, before: Decision) -> StaleView:
     run = Action("plan run", plan)
     return StaleView(
         f"`{plan}` was approved by {before.actor} as it is now ({before.content[:12]})",

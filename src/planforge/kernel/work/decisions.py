@@ -1,0 +1,167 @@
+"""
+What a person decides: an approval, a gate or a question, each the same record.
+
+A decision is about a subject and its exact content, has choices with their costs, and is made once.
+A yes is used once, by one run. Whatever is asked anew under the same name voids it. `asked`, `made`
+and `used` are the facts that say so; nothing else changes the record.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from planforge.actions import Action, Verb
+
+if TYPE_CHECKING:
+    # Looking at what waits must be quick, and needs none of the events.
+    from planforge.kernel.events import DecisionAsked, DecisionKind, DecisionMade, DecisionUsed
+    from planforge.kernel.ledger import Ledger
+
+APPROVE, REJECT = "approve", "reject"
+SHOW: dict[DecisionKind, Verb] = {
+    "approval": "plan show",
+    "gate": "gate show",
+    "question": "question show",
+}
+WORDS = {
+    "approval": {"decided": "approved"},
+    "gate": {"decided": "approved"},
+    "question": {"decided": "answered", "used": "taken"},
+}
+"""What people call the statuses of each kind, where that is another word."""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision as the ledger has it."""
+
+    kind: DecisionKind
+    number: int
+    subject: str
+    name: str
+    """The gate, or the run and its effect that asks."""
+    run: str
+    step: str
+    attempt: int
+    text: str
+    reasons: str
+    choices: str
+    content: str
+    """What it is about, by its hash: a plan, a tree, or what a question names."""
+    proposed: str
+    """The commit that has the tree."""
+    base: str
+    diff: str
+    documents: str
+    hash: str
+    """Of all that is asked."""
+    asked_at: str
+    status: str
+    """waiting, decided, rejected, used, superseded or closed"""
+    choice: str
+    actor: str
+    reason: str
+    decided_at: str
+    used_by: str
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return label(self.kind, self.number)
+
+    @property
+    def look(self) -> Action:
+        """Shows it to a person."""
+        return Action(SHOW[self.kind], self.subject if self.kind == "approval" else self.label)
+
+    @property
+    def word(self) -> str:
+        """What people call its status."""
+        return WORDS[self.kind].get(self.status, self.status)
+
+    @property
+    def shown(self) -> str:
+        """The hash by which a person says what they looked at."""
+        return self.hash if self.kind == "question" else self.content
+
+
+def label(kind: str, number: int) -> str:
+    """What people call a decision: `gate-007`."""
+    return f"{kind}-{number:03}"
+
+
+# Reading
+
+
+def select(ledger: Ledger, kind: str, where: str = "TRUE", *values: str | int) -> list[Decision]:
+    """The decisions of a kind, oldest first."""
+    return ledger.select(Decision, f"decisions WHERE kind = ? AND {where} ORDER BY number", kind, *values)
+
+
+def waiting(ledger: Ledger, kind: str) -> list[Decision]:
+    """Those that wait for a person."""
+    return select(ledger, kind, "status = 'waiting'")
+
+
+def newest(ledger: Ledger, kind: str, subject: str, name: str) -> Decision | None:
+    """The one that counts, of those of a name."""
+    where = "kind = ? AND name = ? AND subject = ? ORDER BY number DESC LIMIT 1"
+    return next(iter(ledger.select(Decision, f"decisions WHERE {where}", kind, name, subject)), None)
+
+
+def made_for(ledger: Ledger, run: str, since: str) -> list[Decision]:
+    """What a run can go on with: answers and yeses that nobody has used, and each no since a time."""
+    where = "run = ? AND (status = 'decided' OR status = 'rejected' AND decided_at > ?) ORDER BY decided_at"
+    return ledger.select(Decision, f"decisions WHERE {where}", run, since)
+
+
+# What is recorded
+
+
+def asked(ledger: Ledger, event: DecisionAsked) -> DecisionAsked:
+    """What is asked, under the next number; within the transaction that records it."""
+    query = "SELECT coalesce(max(number), 0) + 1 FROM decisions WHERE kind = ?"
+    ((number,),) = ledger.query(query, event.kind)
+    return msgspec.structs.replace(hashed(event), number=number)
+
+
+def hashed(event: DecisionAsked) -> DecisionAsked:
+    """What is asked, with the hash of all of it."""
+    from planforge.kernel.objects import address
+    from planforge.kernel.payloads import encode
+
+    what = msgspec.structs.replace(event, number=0, hash="")
+    return msgspec.structs.replace(event, hash=address(encode(what)))
+
+
+def made(of: Decision | DecisionAsked, choice: str, actor: str, reason: str = "") -> DecisionMade:
+    """A person's choice, bound to exactly what was asked."""
+    from planforge.kernel.events import DecisionMade
+
+    return DecisionMade(
+        kind=of.kind,
+        number=of.number,
+        subject=of.subject,
+        name=of.name,
+        content=of.content,
+        hash=of.hash,
+        choice=choice,
+        actor=actor,
+        reason=reason,
+    )
+
+
+def used(of: Decision, run: str, continues: str = "") -> DecisionUsed:
+    """The use of a yes, by a run."""
+    from planforge.kernel.events import DecisionUsed
+
+    return DecisionUsed(
+        kind=of.kind,
+        number=of.number,
+        subject=of.subject,
+        name=of.name,
+        content=of.content,
+        run=run,
+        continues=continues,
+    )
