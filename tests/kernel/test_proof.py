@@ -13,7 +13,7 @@ import pytest
 from planforge.errors import InvalidInput, LedgerUnreadable
 from planforge.kernel.events import PlanApproved
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.ledger.stored import COLUMNS, chain, chains, content
+from planforge.kernel.ledger.stored import COLUMNS, content
 from planforge.kernel.replay import proof_reading
 from planforge.kernel.replay.proof import (
     EVENTS,
@@ -95,29 +95,6 @@ def test_a_slice_may_begin_anywhere(ledger: Ledger) -> None:
     start = Position(seq=3, hash=before.hex())
     data = pack(lines[3:], {}, {}, about=ABOUT, before=start, files="none", checks=(), summary=NOTHING)
     assert list(chain_faults(unpack(data)[0])) == []
-
-
-def test_events_of_format_1_are_followed_too() -> None:
-    lines: list[Line] = []
-    digest = b""
-    for seq in (1, 2):
-        fields = (seq, "plan-001", seq, "PlanApproved", 1, "", "now", b"{}")
-        digest = chains(digest, *fields)[1]
-        assert digest != chain(b"", content(*fields))
-        lines.append(
-            Row(
-                seq=seq,
-                stream="plan-001",
-                version=seq,
-                kind="PlanApproved",
-                revision=1,
-                key="",
-                at="now",
-                body="{}",
-                hash=digest.hex(),
-            )
-        )
-    assert list(chain_faults(unpack(packed(lines))[0])) == []
 
 
 def test_an_event_of_others_that_was_changed_breaks_the_chain_after_it(ledger: Ledger) -> None:

@@ -187,7 +187,7 @@ def _line(belongs: bool, previous: Position, values: tuple[Any, ...]) -> Line:
     own = content(*fields)
     if not belongs and digest == chain(bytes.fromhex(previous.hash), own):
         return Skipped(seq=values[0], content=own.hex())
-    # Beside our own events, one of format 1: its hash is made of its whole content at once.
+    # Beside our own events, one that does not match its hash: whole, so that the check of the proof names it.
     names = ("seq", "stream", "version", "kind", "revision", "key", "at")
     try:
         return Row(**dict(zip(names, values, strict=False)), body=values[7].decode(), hash=digest.hex())

@@ -24,19 +24,16 @@ from planforge.kernel.events import (
     RiskSettled,
 )
 from planforge.kernel.graph import routes
+from planforge.kernel.graph.answers import run_query
 from planforge.kernel.graph.attempts import (
-    complete_step,
     fail_step,
-    record_artifact,
-    reject_attempt,
     require_attempt,
     start_step,
 )
-from planforge.kernel.graph.queries import StepView, run_query
+from planforge.kernel.graph.queries import StepView
 from planforge.kernel.graph.steps import (
     current,
     evidence_of,
-    files,
     find,
     names,
     newest,
@@ -52,18 +49,14 @@ from planforge.kernel.projections.revisions import content_of
 
 __all__ = [
     "check_steps",
-    "complete_step",
     "create_plan",
     "evidence_of",
     "fail_step",
-    "files",
     "find",
     "names",
     "newest",
     "open_gate",
     "raise_risk",
-    "record_artifact",
-    "reject_attempt",
     "require_attempt",
     "rescope",
     "run_query",
@@ -139,7 +132,6 @@ def create_plan(
     criteria: Sequence[str] = (),
     steps: Sequence[PlannedStep] = (),
     risks: Sequence[PlannedRisk] = (),
-    path: str = "",
 ) -> str:
     """Record a plan under the next free number, and return its id."""
     if not goal.strip():
@@ -154,7 +146,7 @@ def create_plan(
             plan=plan,
             title=title or goal.strip().splitlines()[0][:80],
             request=goal,
-            path=path,
+            path="",
             constraints=tuple(constraints),
             criteria=tuple(criteria),
             steps=tuple(steps),

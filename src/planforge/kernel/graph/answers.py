@@ -16,7 +16,7 @@ from planforge.kernel.ledger import Ledger
 from planforge.kernel.projections.revisions import MET
 
 
-def answer(ledger: Ledger, query: GraphQuery) -> QueryResult:
+def run_query(ledger: Ledger, query: GraphQuery) -> QueryResult:
     """The answer to one query."""
     return _answer(query, ledger)
 
@@ -169,17 +169,7 @@ def _(query: queries.Timeline, ledger: Ledger) -> QueryResult:
     node, first, last = _period(ledger, query.node)
     found = steps.happened(ledger, node, max(query.after, first - 1), query.limit + 1)
     known = [item for item in found if last is None or item.seq < last]
-    moments = tuple(
-        queries.Moment(
-            seq=item.seq,
-            at=item.at,
-            stream=item.stream,
-            kind=item.kind,
-            revision=item.revision,
-            body=msgspec.Raw(item.body),
-        )
-        for item in known[: query.limit]
-    )
+    moments = tuple(known[: query.limit])
     more = moments[-1].seq if len(known) > query.limit else None
     return queries.Moments(node=query.node, events=moments, next=more)
 
