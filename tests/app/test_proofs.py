@@ -19,7 +19,7 @@ from planforge.kernel.events import Amounts, Event, Payload, Recorded
 from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.payloads import encode, pack
 from planforge.kernel.replay.proof import Proof, Row, Skipped
-from planforge.kernel.replay.proof_reading import chain_faults, stream_faults, unpack
+from planforge.kernel.replay.proof_faults import chain_faults, stream_faults, unpack
 from planforge.workspace.git import bare_objects
 from repositories import commit, git, repository
 

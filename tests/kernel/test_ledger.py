@@ -23,7 +23,7 @@ from planforge.kernel.events import EVENTS, Event, RunParked
 from planforge.kernel.ledger import Ledger, Write
 from planforge.kernel.ledger.storage import FORMAT, GUARDS
 from planforge.kernel.ledger.wal import PAGE_BYTES
-from planforge.kernel.ledger.writing import ANCHORED
+from planforge.kernel.ledger.writer import ANCHORED
 from tries import tries
 
 

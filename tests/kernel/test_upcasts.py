@@ -12,7 +12,7 @@ import pytest
 from planforge.errors import LedgerUnreadable
 from planforge.kernel.events import EVENTS, RunParked
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.ledger.stored import hash_after, read_event
+from planforge.kernel.ledger.rows import hash_after, read_event
 from planforge.kernel.ledger.upcasts import UPCASTS, revision, upcast
 
 OLD = b'{"run":"run-001","why":"it waits"}'

@@ -24,7 +24,7 @@ from planforge.kernel.graph.queries import (
     QueryResult,
     StepView,
 )
-from planforge.kernel.ledger.stored import read_event
+from planforge.kernel.ledger.rows import read_event
 from planforge.kernel.scores import (
     FORMULA,
     LINT,

@@ -44,7 +44,7 @@ from planforge.kernel.graph.queries import (
 from planforge.kernel.leases import rules as leasing
 from planforge.kernel.leases import tables
 from planforge.kernel.ledger import Ledger, Write
-from planforge.kernel.ledger.stored import read_event
+from planforge.kernel.ledger.rows import read_event
 from planforge.kernel.payloads import encode, pack, unpack
 from planforge.kernel.tokens import TokenState
 

@@ -16,7 +16,7 @@ import msgspec
 
 from planforge.errors import InvalidInput
 from planforge.kernel.events import Event, RecordedAction
-from planforge.kernel.ledger.stored import read_event
+from planforge.kernel.ledger.rows import read_event
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 Depth = Annotated[int, msgspec.Meta(ge=1)]

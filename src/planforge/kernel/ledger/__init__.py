@@ -32,8 +32,8 @@ from planforge.kernel.objects import Objects
 
 if TYPE_CHECKING:
     from planforge.kernel.events import Event, Recorded
-    from planforge.kernel.ledger.awaiting import Committer
-    from planforge.kernel.ledger.writing import Writer
+    from planforge.kernel.ledger.committer import Committer
+    from planforge.kernel.ledger.writer import Writer
 
 __all__ = ["PAGE", "Fault", "Ledger", "Write"]
 
@@ -158,8 +158,8 @@ class Ledger:
         """
         from asyncio import get_running_loop
 
-        from planforge.kernel.ledger.awaiting import Committer
-        from planforge.kernel.ledger.writing import Request
+        from planforge.kernel.ledger.committer import Committer
+        from planforge.kernel.ledger.writer import Request
 
         committer: Committer | None = getattr(self._local, "committer", None)
         if committer is None or committer.loop is not get_running_loop():
@@ -173,7 +173,7 @@ class Ledger:
         self, writes: Iterable[Write], acknowledge: Mapping[str, int] | None = None
     ) -> list[Recorded]:
         """Add to several streams at once: all of it, or nothing."""
-        from planforge.kernel.ledger.writing import Request
+        from planforge.kernel.ledger.writer import Request
 
         request = Request(tuple(writes), acknowledge=acknowledge)
         return self._tell(self._begin_to_write().submit(request))
@@ -187,7 +187,7 @@ class Ledger:
         It may be called more than once, and in another thread; what counts is what it returns the last
         time. `acknowledge` moves cursors of subscribers in the same transaction.
         """
-        from planforge.kernel.ledger.writing import Request
+        from planforge.kernel.ledger.writer import Request
 
         request = Request(decide=decide, acknowledge=acknowledge)
         return self._tell(self._begin_to_write().submit(request))
@@ -200,7 +200,7 @@ class Ledger:
 
     def _begin_to_write(self) -> Writer:
         # Readers do not need these, and must be quick.
-        from planforge.kernel.ledger.writing import Writer
+        from planforge.kernel.ledger.writer import Writer
         from planforge.kernel.wakeups import Waker
 
         with self._opening:
@@ -295,7 +295,7 @@ class Ledger:
     def read(self, where: str, *values: str | int) -> Iterator[Recorded]:
         """The events that a condition chooses; whoever reads many asks for a page at a time."""
         # Whoever looks at the tables alone need not load every kind of event.
-        from planforge.kernel.ledger.stored import COLUMNS, recorded
+        from planforge.kernel.ledger.rows import COLUMNS, recorded
 
         statement = f"SELECT {COLUMNS} FROM events {where}"  # noqa: S608  (constants)
         return (recorded(*row) for row in self.query(statement, *values))

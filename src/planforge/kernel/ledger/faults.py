@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from planforge.errors import LedgerUnreadable
+from planforge.kernel.ledger.rows import hash_after
 from planforge.kernel.ledger.shapes import Fault
 from planforge.kernel.ledger.storage import GUARDS
-from planforge.kernel.ledger.stored import hash_after
 
 Query = Callable[..., Iterator[tuple[Any, ...]]]
 """Rows of a read-only statement with its values."""

@@ -11,7 +11,7 @@ A proof is a zip archive with a fixed order and fixed dates:
 - `objects/HASH`: the bodies that those events refer to;
 - `git/HASH`: the commits, trees and files that were proposed, checked and landed.
 
-Nothing of it is ever unpacked to disk; `proof_reading` reads one that is not trusted.
+Nothing of it is ever unpacked to disk; `proof_faults` reads one that is not trusted.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from msgspec import Meta
 
 from planforge.errors import LedgerUnreadable
 from planforge.kernel.events import Recorded
-from planforge.kernel.ledger.stored import chain
-from planforge.kernel.ledger.stored import recorded as read_row
+from planforge.kernel.ledger.rows import chain
+from planforge.kernel.ledger.rows import recorded as read_row
 from planforge.kernel.objects import address
 
 FORMAT = 1

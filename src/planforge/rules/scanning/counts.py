@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from planforge.rules.scanning.inspection import opened, outline
 from planforge.rules.scanning.outlines import Outline
-from planforge.rules.scanning.reading import opened, outline
 
 
 class Inventory(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from planforge.kernel import paths
 from planforge.rules.findings import Finding, Severity
-from planforge.rules.scanning import collecting, doubles, loosening, scan
+from planforge.rules.scanning import collection as collecting
+from planforge.rules.scanning import doubles, loosening, scan
 from planforge.rules.scanning.issues import Issue, Waiver
 from planforge.rules.scanning.suites import Placed, PlacedSkip, Suite, pairs
 

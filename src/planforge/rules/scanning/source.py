@@ -15,7 +15,7 @@ from typing import NamedTuple
 from planforge.rules.scanning.issues import RULES, Issue
 from planforge.rules.scanning.languages import Language, Role
 from planforge.rules.scanning.lexing import Kind, Token, blanked, tokens
-from planforge.rules.scanning.python.assertions import resolve_aliases
+from planforge.rules.scanning.python_assertions import resolve_aliases
 
 SNIPPET = 120
 ALIASED = re.compile(r"=[^=\n(]*\.\w*[aA]ssert\w*[ \t]*(?:$|[,#)])", re.MULTILINE)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
+from planforge.rules.scanning.inspection import opened, outline
 from planforge.rules.scanning.languages import Language, Role
 from planforge.rules.scanning.outlines import Case, Helper, Outline, Skip
 from planforge.rules.scanning.python.outline import helpers
-from planforge.rules.scanning.reading import opened, outline
 from planforge.rules.scanning.source import Source
 
 DEPTH = 6

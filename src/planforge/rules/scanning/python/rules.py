@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from planforge.rules.scanning.issues import Issue
 from planforge.rules.scanning.languages import Role
 from planforge.rules.scanning.python import stubs, suites
-from planforge.rules.scanning.python.assertions import ASSERTING, asserts, called, constant_truth, dotted
-from planforge.rules.scanning.python.outline import Found, Module, is_empty, statements
+from planforge.rules.scanning.python.outline import Module, is_empty, statements
+from planforge.rules.scanning.python.skips import Found
+from planforge.rules.scanning.python_assertions import ASSERTING, asserts, called, constant_truth, dotted
 from planforge.rules.scanning.source import Source, children, names_issue
 
 STATUS = re.compile(r"(?:^|[._])(?:status|status_?code)$", re.IGNORECASE)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from planforge.rules.scanning.issues import Issue
-from planforge.rules.scanning.python.assertions import dotted
+from planforge.rules.scanning.python_assertions import dotted
 from planforge.rules.scanning.source import Source, children
 
 MISSING = re.compile(r"#\W*(?:(?i:todo|fixme)\b(?!\()|(?i:not (?:yet )?implemented)\b)")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from planforge.rules.scanning.issues import Issue
 from planforge.rules.scanning.languages import Role
-from planforge.rules.scanning.python.assertions import called, dotted
+from planforge.rules.scanning.python_assertions import called, dotted
 from planforge.rules.scanning.source import Source, children
 
 FRAMEWORK = re.compile(

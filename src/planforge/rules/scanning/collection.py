@@ -18,8 +18,8 @@ import msgspec
 from planforge.rules.findings import Finding, Severity
 from planforge.rules.scanning import pipelines
 from planforge.rules.scanning.commands import CHECK
+from planforge.rules.scanning.inspection import opened
 from planforge.rules.scanning.languages import Language, Role
-from planforge.rules.scanning.reading import opened
 from planforge.rules.scanning.source import Source
 
 CHOSEN = (

@@ -24,9 +24,9 @@ import msgspec
 
 from planforge.errors import Conflict, LedgerUnwritable, Locked
 from planforge.kernel.events import EVENTS, Event, Recorded
+from planforge.kernel.ledger.rows import encode, pack
 from planforge.kernel.ledger.shapes import Write
 from planforge.kernel.ledger.storage import WritingConnection, in_a_line
-from planforge.kernel.ledger.stored import encode, pack
 from planforge.kernel.ledger.upcasts import revision
 from planforge.kernel.projections import FOLDS
 

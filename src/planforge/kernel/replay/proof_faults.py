@@ -18,7 +18,7 @@ import msgspec
 
 from planforge.errors import InvalidInput
 from planforge.kernel.ledger import Fault
-from planforge.kernel.ledger.stored import hash_after
+from planforge.kernel.ledger.rows import hash_after
 from planforge.kernel.replay.proof import (
     DATE,
     EVENTS,
