@@ -16,7 +16,7 @@ from kernel.ledger_contract import tell
 from kernel.plans import NAMES, complete, fresh, needs, planned, record, risk, step
 from planforge.errors import InvalidInput, NotFound
 from planforge.interfaces.cli.typed import text
-from planforge.kernel import graph, leases
+from planforge.kernel import dependencies, graph, leases
 from planforge.kernel.budgets import allow
 from planforge.kernel.events import (
     Amounts,
@@ -29,7 +29,7 @@ from planforge.kernel.events import (
     VerifyFailed,
     VerifyOk,
 )
-from planforge.kernel.graph import queries, routes
+from planforge.kernel.graph import queries
 from planforge.kernel.graph.answers import run_query
 from planforge.kernel.graph.queries import GraphQuery, QueryResult, parse_query
 from planforge.kernel.hints import action_of
@@ -288,7 +288,7 @@ def test_the_critical_path_is_the_heaviest_of_all_chains(
     with fresh() as ledger:
         graph.create_plan(ledger, "goal", steps=steps)
         left = {item.step for item in steps}
-        for name in routes.order(needs(steps))[: data.draw(st.integers(0, len(steps)))]:
+        for name in dependencies.order(needs(steps))[: data.draw(st.integers(0, len(steps)))]:
             finish(ledger, f"{P}/{name}")
             left.remove(name)
         found = ask(ledger, queries.CriticalPath(plan=P), queries.CriticalPaths)
@@ -298,7 +298,7 @@ def test_the_critical_path_is_the_heaviest_of_all_chains(
 
 @given(steps=planned())
 def test_waves_hold_every_step_once_and_as_early_as_it_can_be(steps: tuple[PlannedStep, ...]) -> None:
-    found = routes.waves(needs(steps))
+    found = dependencies.waves(needs(steps))
     wave = {name: number for number, names in enumerate(found) for name in names}
     assert sorted(wave) == sorted(item.step for item in steps)
     assert sum(map(len, found)) == len(steps)
@@ -314,7 +314,7 @@ def test_the_order_of_work_takes_the_first_in_the_plan_that_can_be_taken(
     while left:
         expected.append(next(name for name in left if not set(left[name]) - set(expected)))
         del left[expected[-1]]
-    assert routes.order(needs(steps)) == expected
+    assert dependencies.order(needs(steps)) == expected
 
 
 # Revisions

@@ -9,9 +9,9 @@ import msgspec
 
 from planforge.actions import REQUEST, Action, Advice
 from planforge.errors import InvalidInput, NotFound
+from planforge.kernel import dependencies as routes
 from planforge.kernel import graph
 from planforge.kernel.events import Event
-from planforge.kernel.graph import routes
 from planforge.kernel.graph.queries import (
     Blocked,
     Blockers,

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from planforge.actions import Action, Advice
 from planforge.errors import InvalidGraph, InvalidInput, NotFound, RefusedByGate
+from planforge.kernel import dependencies
 from planforge.kernel.events import (
     GateOpened,
     PlanCreated,
@@ -23,7 +24,6 @@ from planforge.kernel.events import (
     RiskRaised,
     RiskSettled,
 )
-from planforge.kernel.graph import routes
 from planforge.kernel.graph.answers import run_query
 from planforge.kernel.graph.attempts import (
     fail_step,
@@ -82,7 +82,7 @@ def check_steps(steps: Sequence[PlannedStep], risks: Sequence[PlannedRisk] = ())
         _check_step(step, known)
     for risk in risks:
         _check_blocks(risk.risk, risk.blocks, known)
-    path = routes.cycle({step.step: step.depends_on for step in steps})
+    path = dependencies.cycle({step.step: step.depends_on for step in steps})
     if path:
         raise InvalidGraph(f"steps wait for each other: `{' → '.join(path)}`")
 

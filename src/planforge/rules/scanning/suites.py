@@ -115,6 +115,13 @@ class Suite:
         return sum(helper.assertions for name, helper in self.helpers.items() if name not in called)
 
 
+def changed_suites(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Suite, Suite]:
+    """The tests of the files that are not the same before and after."""
+    changed = {path for path in {*before, *after} if before.get(path) != after.get(path)}
+    old, new = ({path: text for path, text in texts.items() if path in changed} for texts in (before, after))
+    return Suite(old), Suite(new)
+
+
 def pairs(before: list[Placed], after: list[Placed]) -> list[tuple[Placed, Placed]]:
     """Which test of the earlier state is which of the later: by place, by name, then by what it says."""
     found: list[tuple[Placed, Placed]] = []

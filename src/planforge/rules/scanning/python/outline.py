@@ -233,7 +233,7 @@ def _case(module: Module, test: Found, canonical: bool) -> Case:
             calls[called(part)] = calls.get(called(part), 0) + weight
     return Case(
         name=test.name,
-        at=source.offset(node.lineno, node.col_offset),
+        at=source.start(node),
         end=_end(source, node),
         assertions=tuple(made),
         may_assert=_may_assert(module, test),
@@ -278,7 +278,7 @@ def _assertion(
         text=text(node) if canonical else "",
         subject=(text(about) if about is not None else called_or_nothing(node)) if canonical else "",
         strength=found,
-        at=source.offset(node.lineno, node.col_offset),
+        at=source.start(node),
         weight=weight,
         tolerance=assertions.tolerance(node) if canonical else 0.0,
     )

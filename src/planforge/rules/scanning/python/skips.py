@@ -152,7 +152,7 @@ def _skip(
 ) -> Skip:
     last = node.end_lineno or node.lineno
     return Skip(
-        at=source.offset(node.lineno, node.col_offset),
+        at=source.start(node),
         what=what,
         text=" ".join(source.segment(node).split()),
         conditional=conditional,
