@@ -15,7 +15,7 @@ import msgspec
 
 from planforge.app.proof_checks import Checked, checked
 from planforge.app.proofs import summary_of
-from planforge.kernel.ledger.stored import chain, content
+from planforge.kernel.ledger.rows import chain, content
 from planforge.kernel.replay.proof import DATE, EVENTS, MANIFEST, Line, recorded
 
 HISTORIES = Path(__file__).parent / "histories"

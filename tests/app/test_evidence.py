@@ -15,7 +15,8 @@ from planforge.app.evidence import configured, detected, look
 from planforge.app.project import Project
 from planforge.app.settings import Settings, read
 from planforge.errors import InvalidInput, NoRepository, NotFound
-from planforge.kernel.evidence import Outcome, lookup
+from planforge.kernel.evidence import Outcome
+from planforge.kernel.recorded_evidence import lookup
 from planforge.workspace import sandbox
 from planforge.workspace.checks import Check, Report
 from planforge.workspace.worktrees import Worktrees

@@ -17,10 +17,9 @@ from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
 from planforge.kernel.events import Amounts, Event, Payload, Recorded
 from planforge.kernel.evidence import Counts, Evidence, Outcome
-from planforge.kernel.ledger.stored import chains
 from planforge.kernel.payloads import encode, pack
 from planforge.kernel.replay.proof import Proof, Row, Skipped
-from planforge.kernel.replay.proof_reading import chain_faults, stream_faults, unpack
+from planforge.kernel.replay.proof_faults import chain_faults, stream_faults, unpack
 from planforge.workspace.git import bare_objects
 from repositories import commit, git, repository
 
@@ -115,30 +114,6 @@ def test_facts_of_the_plan_from_another_run_are_in_it_but_not_its_effects(projec
     add(project, RUN, started(RUN, PLAN))
     assert ("run-009", "StepStarted") in kept(told(project))
     assert ("run-009", "EffectIntended") not in kept(told(project))
-
-
-def test_an_event_of_format_1_between_ours_is_there_as_it_is(project: Project) -> None:
-    add(project, PLAN, created(PLAN))
-    add(project, "plan-009", created("plan-009"))
-    add(project, RUN, started(RUN, PLAN))
-    project.ledger.close()
-    _as_format_1(project.state / "ledger.db")
-    again = Project(project.root)
-    proof = told(again)
-    assert kept(proof) == [(PLAN, "ItemOpened"), ("plan-009", "ItemOpened"), (RUN, "RunStarted")]
-    again.ledger.close()
-
-
-def _as_format_1(path: Path) -> None:
-    """Give every event the hash that it had in ledgers of format 1."""
-    connection = apsw.Connection(str(path))
-    connection.execute("DROP TRIGGER events_are_not_changed")
-    previous = b""
-    columns = "seq, stream, version, kind, revision, key, at, body"
-    for row in list(connection.execute(f"SELECT {columns} FROM events ORDER BY seq")):  # noqa: S608
-        previous = chains(previous, *row)[1]
-        connection.execute("UPDATE events SET hash = ? WHERE seq = ?", (previous, row[0]))
-    connection.close()
 
 
 def test_the_same_ledger_gives_the_same_bytes(project: Project) -> None:

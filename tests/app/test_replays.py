@@ -12,7 +12,7 @@ from planforge.app.replays import SETTINGS, BacktestReport, backtested, replayed
 from planforge.app.settings import Settings
 from planforge.errors import InvalidInput, PlanforgeError
 from planforge.kernel.replay.proof import Proof
-from planforge.kernel.replay.proof_reading import unpack
+from planforge.kernel.replay.proof_faults import unpack
 
 RETRIED = "done-after-retries-and-rejections"
 FAILED = "failed-after-three-lies"

@@ -12,7 +12,7 @@ from forgeries import HISTORIES, Forgery, body, forged
 from planforge.app.reruns import rerun
 from planforge.errors import InvalidInput
 from planforge.kernel.replay.proof import Proof
-from planforge.kernel.replay.proof_reading import unpack
+from planforge.kernel.replay.proof_faults import unpack
 from planforge.workspace.git import bare_objects
 from repositories import git
 

@@ -22,7 +22,7 @@ from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
 from planforge.kernel.events import Event, Recorded
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.replay.proof_reading import unpack
+from planforge.kernel.replay.proof_faults import unpack
 from planforge.kernel.work.lifecycle import IllegalTransition, Machine
 from planforge.kernel.work.lifecycle.tables import END_RUN, PHASE, PLAN, TASK
 from programs import document, planforge

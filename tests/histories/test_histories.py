@@ -14,7 +14,7 @@ from planforge.errors import PlanforgeError
 from planforge.kernel.events import RunEnded
 from planforge.kernel.replay.backtest import End
 from planforge.kernel.replay.proof import Proof
-from planforge.kernel.replay.proof_reading import unpack
+from planforge.kernel.replay.proof_faults import unpack
 
 HERE = Path(__file__).parent
 ALL = sorted(path.stem for path in HERE.glob("*.proof"))

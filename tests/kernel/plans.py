@@ -11,8 +11,18 @@ from tempfile import TemporaryDirectory
 from hypothesis import strategies as st
 
 from kernel.histories import Clock
-from planforge.kernel.events import PlannedRisk, PlannedStep
+from planforge.kernel import graph
+from planforge.kernel.events import (
+    ArtifactKind,
+    ArtifactRecorded,
+    AttemptRejected,
+    PlannedRisk,
+    PlannedStep,
+    StepCompleted,
+)
+from planforge.kernel.graph.steps import current
 from planforge.kernel.ledger import Ledger
+from planforge.kernel.scores import StepScore
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
 GATES = ("legal", "safety")
@@ -40,6 +50,29 @@ def step(
 
 def risk(name: str, *blocks: str) -> PlannedRisk:
     return PlannedRisk(risk=name, description=f"{name} may happen", severity="medium", blocks=blocks)
+
+
+def complete(ledger: Ledger, step: str, score: StepScore | None = None, holder: str = "") -> None:
+    """The attempt under way did it."""
+    found = graph.require_attempt(ledger, step, max(graph.find(ledger, step).attempts, 1), holder)
+    event = StepCompleted(plan=found.plan, step=found.step, attempts=found.attempts, score=score)
+    ledger.append(found.plan, [event], expected=None)
+
+
+def reject(ledger: Ledger, step: str, reason: str, holder: str = "") -> None:
+    """The attempt under way is not taken."""
+    found = graph.require_attempt(ledger, step, max(graph.find(ledger, step).attempts, 1), holder)
+    event = AttemptRejected(plan=found.plan, step=found.step, attempt=found.attempts, reason=reason)
+    ledger.append(found.plan, [event], expected=None)
+
+
+def record(ledger: Ledger, step: str, kind: ArtifactKind, name: str, content: str) -> None:
+    """Something that the step touched or left."""
+    found = current(ledger, step)
+    event = ArtifactRecorded(
+        plan=found.plan, step=found.step, attempt=found.attempts, kind=kind, name=name, hash=content
+    )
+    ledger.append(found.plan, [event], expected=None)
 
 
 @st.composite

@@ -23,7 +23,8 @@ from kernel.processes import child
 from planforge.errors import PlanforgeError
 from planforge.kernel.events import ItemOpened
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.ledger.storage import FORMAT, PAGE_BYTES
+from planforge.kernel.ledger.storage import FORMAT
+from planforge.kernel.ledger.wal import PAGE_BYTES
 from programs import COMMAND, environment, planforge
 from repositories import repository
 

@@ -22,10 +22,9 @@ from planforge.kernel.evidence import (
     Part,
     combined,
     compare,
-    latest,
-    lookup,
 )
 from planforge.kernel.ledger import Ledger
+from planforge.kernel.recorded_evidence import latest, lookup
 from planforge.kernel.scores import measure
 
 PASS, FAIL, CANNOT_TELL = Outcome.PASS, Outcome.FAIL, Outcome.CANNOT_TELL

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kernel.histories import FAILED, PASSED, any_event
 from kernel.ledger_contract import tables
-from kernel.plans import GATES, NAMES, fresh, layered, planned, risk, risky, step
+from kernel.plans import GATES, NAMES, complete, fresh, layered, planned, record, reject, risk, risky, step
 from planforge.errors import (
     InvalidGraph,
     InvalidInput,
@@ -46,7 +46,8 @@ from planforge.kernel.events import (
     StepFailed,
     StepStarted,
 )
-from planforge.kernel.graph.queries import NextSteps, StepList, run_query
+from planforge.kernel.graph.answers import run_query
+from planforge.kernel.graph.queries import NextSteps, StepList
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.projections.revisions import content_of
 from planforge.kernel.scores import score
@@ -157,7 +158,7 @@ def test_a_plan_that_is_kept_in_the_ledger_goes_from_draft_to_done_with_its_step
     for name in ("a", "b"):
         graph.start_step(ledger, f"{plan}/{name}", "w")
         seen.append(status(ledger))
-        graph.complete_step(ledger, f"{plan}/{name}", score(PASSED, 1))
+        complete(ledger, f"{plan}/{name}", score(PASSED, 1))
     seen.append(status(ledger))
     assert seen == ["DRAFT", "IMPLEMENTING", "AUDITING", "DONE"]
     graph.rescope(ledger, plan, "more", [step("a"), step("b", "a", kind="audit"), step("c")])
@@ -167,9 +168,11 @@ def test_a_plan_that_is_kept_in_the_ledger_goes_from_draft_to_done_with_its_step
 
 
 def test_a_plan_with_a_file_is_not_done_before_its_run_says_so(ledger: Ledger) -> None:
-    plan = graph.create_plan(ledger, "goal", steps=[step("a")], path="docs/plans/plan-001.md")
+    plan, steps = "plan-001", (step("a"),)
+    created = ItemOpened(item=plan, title="It", request="goal", path="docs/plans/plan-001.md", steps=steps)
+    ledger.append(plan, [created], expected=0)
     graph.start_step(ledger, f"{plan}/a", "w")
-    graph.complete_step(ledger, f"{plan}/a")
+    complete(ledger, f"{plan}/a")
     assert status(ledger) == "DRAFT"
 
 
@@ -177,7 +180,7 @@ def test_a_rescope_keeps_what_is_done_and_unchanged_with_its_score(ledger: Ledge
     plan = graph.create_plan(ledger, "goal", steps=[step("a"), step("b"), step("c")])
     for name in ("a", "b"):
         graph.start_step(ledger, f"{plan}/{name}", "w")
-        graph.complete_step(ledger, f"{plan}/{name}", score(PASSED, 7))
+        complete(ledger, f"{plan}/{name}", score(PASSED, 7))
     node = graph.rescope(
         ledger, plan, "b was wrong", [step("a"), step("b", weight=2), step("c"), step("d", "a")]
     )
@@ -260,7 +263,7 @@ def test_a_step_that_waits_is_refused_and_everything_it_waits_for_is_named(ledge
     ):
         assert part in refused.value.message
     graph.start_step(ledger, "plan-001/a", "w")
-    graph.complete_step(ledger, "plan-001/a")
+    complete(ledger, "plan-001/a")
     graph.settle_risk(ledger, plan, "r1", "measured", "A")
     graph.settle_risk(ledger, plan, "r2", "it does not", "A")
     graph.open_gate(ledger, "plan-001/b", "legal", "A")
@@ -296,8 +299,8 @@ def test_opening_and_settling_twice_records_one_fact(ledger: Ledger) -> None:
         (lambda ledger: graph.start_step(ledger, "plan-001/x", "w"), "has no step `x`"),
         (lambda ledger: graph.start_step(ledger, "plan-009/x", "w"), "there is no step `plan-009/x`"),
         (lambda ledger: graph.start_step(ledger, "plan-001/a", ""), "say who"),
-        (lambda ledger: graph.complete_step(ledger, "plan-001/a"), "is not under way"),
-        (lambda ledger: graph.reject_attempt(ledger, "plan-001/a", ""), "is not under way"),
+        (lambda ledger: complete(ledger, "plan-001/a"), "is not under way"),
+        (lambda ledger: reject(ledger, "plan-001/a", ""), "is not under way"),
         (lambda ledger: graph.rescope(ledger, "plan-009", "x", []), "there is no plan `plan-009`"),
         (lambda ledger: graph.rescope(ledger, "plan-001.r5", "x", [step("a", "a")]), "depends on itself"),
     ],
@@ -317,20 +320,18 @@ def test_a_step_in_progress_is_its_holders_until_it_is_given_back(ledger: Ledger
     with pytest.raises(RefusedByGate, match="`w1` is at attempt 1"):
         graph.start_step(ledger, "plan-001/a", "w2")
     with pytest.raises(RefusedByGate, match="by `w1`, not by `w2`"):
-        graph.complete_step(ledger, "plan-001/a", holder="w2")
-    with pytest.raises(RefusedByGate, match="by `w1`, not by `w2`"):
-        graph.fail_step(ledger, "plan-001/a", "no", holder="w2")
+        complete(ledger, "plan-001/a", holder="w2")
     assert graph.start_step(ledger, "plan-001/a", "w1") == 2
     assert ready(ledger) == []
-    graph.reject_attempt(ledger, "plan-001/a", "the tests fail", holder="w1")
+    reject(ledger, "plan-001/a", "the tests fail", holder="w1")
     assert ready(ledger) == ["a"]
     assert graph.start_step(ledger, "plan-001/a", "w2") == 3
-    graph.fail_step(ledger, "plan-001/a", "no more", holder="w2")
+    graph.fail_step(ledger, "plan-001/a", "no more")
     assert ready(ledger) == []
     assert graph.start_step(ledger, "plan-001/a", "w3") == 4
     with pytest.raises(RefusedByGate, match="attempt 3 at `plan-001/a` is not under way"):
         graph.require_attempt(ledger, "plan-001/a", 3)
-    graph.complete_step(ledger, "plan-001/a", holder="w3")
+    complete(ledger, "plan-001/a", holder="w3")
     for refused in (graph.start_step, graph.fail_step):
         with pytest.raises(RefusedByGate, match="`plan-001/a` is done"):
             refused(ledger, "plan-001/a", "w3")
@@ -353,8 +354,8 @@ def test_a_handoff_makes_the_successor_the_holder(ledger: Ledger) -> None:
     )
     ledger.append("plan-001", [passed_on], expected=None)
     with pytest.raises(RefusedByGate, match="by `w2`, not by `w1`"):
-        graph.complete_step(ledger, "plan-001/a", holder="w1")
-    graph.complete_step(ledger, "plan-001/a", holder="w2")
+        complete(ledger, "plan-001/a", holder="w1")
+    complete(ledger, "plan-001/a", holder="w2")
 
 
 def test_what_belongs_to_an_older_revision_cannot_go_on(ledger: Ledger) -> None:
@@ -364,11 +365,11 @@ def test_what_belongs_to_an_older_revision_cannot_go_on(ledger: Ledger) -> None:
     before = ledger.head()
     for late in (
         lambda: graph.start_step(ledger, "plan-001/b", "w"),
-        lambda: graph.complete_step(ledger, "plan-001/b"),
-        lambda: graph.reject_attempt(ledger, "plan-001/b", "no"),
+        lambda: complete(ledger, "plan-001/b"),
+        lambda: reject(ledger, "plan-001/b", "no"),
         lambda: graph.fail_step(ledger, "plan-001/b", "no"),
         lambda: graph.open_gate(ledger, "plan-001/a", "legal", "A"),
-        lambda: graph.record_artifact(ledger, "plan-001/b", ArtifactKind.FILE, "x", "h"),
+        lambda: record(ledger, "plan-001/b", ArtifactKind.FILE, "x", "h"),
         lambda: graph.require_attempt(ledger, "plan-001/b", 1),
     ):
         with pytest.raises(Superseded) as refused:
@@ -382,8 +383,8 @@ def test_what_a_step_leaves_are_nodes_that_lead_back_to_it(ledger: Ledger) -> No
     graph.create_plan(ledger, "goal", steps=[step("a", files=["src/*.py"])])
     graph.start_step(ledger, "plan-001/a", "w")
     for kind in ArtifactKind:
-        graph.record_artifact(ledger, "plan-001/a", kind, "x", "h1")
-    graph.record_artifact(ledger, "plan-001/a", ArtifactKind.FILE, "x", "h2")
+        record(ledger, "plan-001/a", kind, "x", "h1")
+    record(ledger, "plan-001/a", ArtifactKind.FILE, "x", "h2")
     found = ledger.query("SELECT kind, target, hash FROM edges WHERE source = 'plan-001/a' ORDER BY target")
     assert list(found) == [
         ("STEP_TOUCHES_FILE", "file:src/*.py", ""),
@@ -489,14 +490,14 @@ def act(data: st.DataObject, ledger: Ledger, model: Model, number: int) -> None:
             )
             model.status[name] = "in-progress"
         case "complete":
-            graph.complete_step(ledger, node, score(PASSED, 1))
+            complete(ledger, node, score(PASSED, 1))
             assert model.status[name] == "in-progress"
             model.status[name] = "done"
         case "fail":
             graph.fail_step(ledger, node, "no")
             model.status[name] = "failed"
         case "reject":
-            graph.reject_attempt(ledger, node, "no")
+            reject(ledger, node, "no")
             model.status[name] = "pending"
         case "raise":
             blocks = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=3))

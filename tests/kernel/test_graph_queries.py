@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from decided import approval
 from kernel.histories import FAILED, PASSED
 from kernel.ledger_contract import tell
-from kernel.plans import NAMES, fresh, needs, planned, risk, step
+from kernel.plans import NAMES, complete, fresh, needs, planned, record, risk, step
 from planforge.errors import InvalidInput, NotFound
 from planforge.interfaces.cli.typed import text
-from planforge.kernel import graph, leases
+from planforge.kernel import dependencies, graph, leases
 from planforge.kernel.budgets import allow
 from planforge.kernel.events import (
     Amounts,
@@ -29,8 +29,9 @@ from planforge.kernel.events import (
     VerifyFailed,
     VerifyOk,
 )
-from planforge.kernel.graph import queries, routes
-from planforge.kernel.graph.queries import GraphQuery, QueryResult, parse_query, run_query
+from planforge.kernel.graph import queries
+from planforge.kernel.graph.answers import run_query
+from planforge.kernel.graph.queries import GraphQuery, QueryResult, parse_query
 from planforge.kernel.hints import action_of
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.scores import score
@@ -54,7 +55,7 @@ def ask(ledger: Ledger, query: GraphQuery, kind: type[Kind]) -> Kind:
 def finish(ledger: Ledger, *nodes: str) -> None:
     for node in nodes:
         graph.start_step(ledger, node, "w")
-        graph.complete_step(ledger, node, score(PASSED, 1))
+        complete(ledger, node, score(PASSED, 1))
 
 
 # One step
@@ -145,7 +146,7 @@ def test_next_steps_come_in_the_order_of_the_plan_and_no_more_than_asked_for(led
 def test_nodes_have_their_kind_and_state_and_edges_lead_both_ways(ledger: Ledger) -> None:
     steps = [step("a", files=["src.r1/x.py"]), step("b", "a")]
     graph.create_plan(ledger, "goal", steps=steps, risks=[risk("r", "b")])
-    graph.record_artifact(ledger, "plan-001/a", ArtifactKind.FILE, "src.r1/x.py", "h")
+    record(ledger, "plan-001/a", ArtifactKind.FILE, "src.r1/x.py", "h")
     seen = ask(ledger, queries.Node(id="plan-001!r"), queries.NodeView)
     assert seen.kind == "risk"
     assert seen.risk is not None
@@ -287,7 +288,7 @@ def test_the_critical_path_is_the_heaviest_of_all_chains(
     with fresh() as ledger:
         graph.create_plan(ledger, "goal", steps=steps)
         left = {item.step for item in steps}
-        for name in routes.order(needs(steps))[: data.draw(st.integers(0, len(steps)))]:
+        for name in dependencies.order(needs(steps))[: data.draw(st.integers(0, len(steps)))]:
             finish(ledger, f"{P}/{name}")
             left.remove(name)
         found = ask(ledger, queries.CriticalPath(plan=P), queries.CriticalPaths)
@@ -297,7 +298,7 @@ def test_the_critical_path_is_the_heaviest_of_all_chains(
 
 @given(steps=planned())
 def test_waves_hold_every_step_once_and_as_early_as_it_can_be(steps: tuple[PlannedStep, ...]) -> None:
-    found = routes.waves(needs(steps))
+    found = dependencies.waves(needs(steps))
     wave = {name: number for number, names in enumerate(found) for name in names}
     assert sorted(wave) == sorted(item.step for item in steps)
     assert sum(map(len, found)) == len(steps)
@@ -313,7 +314,7 @@ def test_the_order_of_work_takes_the_first_in_the_plan_that_can_be_taken(
     while left:
         expected.append(next(name for name in left if not set(left[name]) - set(expected)))
         del left[expected[-1]]
-    assert routes.order(needs(steps)) == expected
+    assert dependencies.order(needs(steps)) == expected
 
 
 # Revisions
@@ -396,7 +397,7 @@ def test_custody_leads_from_the_goal_to_what_landed(ledger: Ledger) -> None:
         plan=P, step="a", attempt=2, content="", scope=(), branch="b", commit="c3", tree="t3", parent=""
     )
     ledger.append(P, [landed], expected=None)
-    graph.complete_step(ledger, "plan-001/a", score(PASSED, 1))
+    complete(ledger, "plan-001/a", score(PASSED, 1))
     graph.rescope(ledger, P, "new", steps)
 
     found = ask(ledger, queries.Custody(node="plan-001.r2/a"), queries.CustodyChain)
@@ -436,7 +437,7 @@ def test_steps_that_are_done_or_landed_without_a_passing_check_are_found(ledger:
     graph.start_step(ledger, f"{P}/stale", "w")
     ledger.append(P, [late], expected=None)
     for name in ("done", "verified", "stale", "failed"):
-        graph.complete_step(ledger, f"{P}/{name}")
+        complete(ledger, f"{P}/{name}")
     found = ask(ledger, queries.WithoutEvidence(plan=P), queries.StepList)
     assert [item.step for item in found.steps] == ["done", "landed", "stale", "failed"]
     graph.rescope(ledger, P, "new", [step("done"), step("verified")])

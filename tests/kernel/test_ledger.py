@@ -8,10 +8,8 @@ import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from hashlib import sha256
 from pathlib import Path
 
-import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,8 +21,9 @@ from kernel.processes import child
 from planforge.errors import LedgerUnreadable, LedgerUnwritable, Locked
 from planforge.kernel.events import EVENTS, Event, RunParked
 from planforge.kernel.ledger import Ledger, Write
-from planforge.kernel.ledger.storage import FORMAT, GUARDS, PAGE_BYTES
-from planforge.kernel.ledger.writing import ANCHORED
+from planforge.kernel.ledger.storage import FORMAT, GUARDS
+from planforge.kernel.ledger.wal import PAGE_BYTES
+from planforge.kernel.ledger.writer import ANCHORED
 from tries import tries
 
 
@@ -287,100 +286,38 @@ def test_an_event_that_makes_no_sense_is_named_and_not_skipped(
 # Earlier formats
 
 
-FORMAT_1 = """
-CREATE TABLE events(
-  seq INTEGER PRIMARY KEY, stream TEXT NOT NULL, version INTEGER NOT NULL, kind TEXT NOT NULL,
-  revision INTEGER NOT NULL, key TEXT NOT NULL, at TEXT NOT NULL, body BLOB NOT NULL, hash BLOB NOT NULL,
-  UNIQUE(stream, version)
-) STRICT;
-CREATE TABLE head(one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, hash BLOB NOT NULL) STRICT;
-CREATE TRIGGER events_are_not_changed BEFORE UPDATE ON events
-  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER events_are_not_removed BEFORE DELETE ON events
-  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER events_are_not_replaced BEFORE INSERT ON events
-  WHEN NEW.seq <= (SELECT coalesce(max(seq), 0) FROM events)
-    OR EXISTS (SELECT 1 FROM events WHERE stream = NEW.stream AND version = NEW.version)
-  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TABLE runs(
-  run TEXT PRIMARY KEY, flow TEXT NOT NULL, subject TEXT NOT NULL, status TEXT NOT NULL,
-  reason TEXT NOT NULL, started_at TEXT NOT NULL, updated_at TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE plans(
-  plan TEXT PRIMARY KEY, title TEXT NOT NULL, status TEXT NOT NULL, path TEXT NOT NULL,
-  content TEXT NOT NULL, object TEXT NOT NULL, rounds INTEGER NOT NULL, branch TEXT NOT NULL,
-  landed TEXT NOT NULL, updated_at TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE steps(
-  plan TEXT NOT NULL, ordinal INTEGER NOT NULL, step TEXT NOT NULL, title TEXT NOT NULL, kind TEXT NOT NULL,
-  status TEXT NOT NULL, attempts INTEGER NOT NULL, landed TEXT NOT NULL, score INTEGER, reason TEXT NOT NULL,
-  PRIMARY KEY(plan, step)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX runs_by_status ON runs(status, run);
-PRAGMA application_id = 0x504C4647;
-PRAGMA user_version = 1;
-"""
-
-BODIES_OF_FORMAT_1 = [
-    ("ItemOpened", b'{"path":"p.md","item":"plan-001","request":"do it","title":"It"}'),
-    (
-        "PlanStarted",
-        b'{"base":"c0","branch":"b","content":"h","kept":[],"plan":"plan-001","run":"run-001","steps":'
-        b'[{"depends_on":[],"files":["a.py"],"kind":"code","step":"phase-1","title":"One"}]}',
-    ),
-    (
-        "StepCompleted",
-        b'{"attempts":1,"plan":"plan-001","score":null,"step":"phase-1"}',
-    ),
-]
+def of_an_earlier_format(directory: Path) -> None:
+    """A ledger whose projections are not those of today."""
+    ledger = Ledger.create(directory)
+    ledger.append("run-001", [started("run-001"), parked("old")], expected=0)
+    ledger.append_all([], {"subscriber": 1})
+    ledger.close()
+    another_client(
+        directory,
+        "DROP TABLE runs",
+        "DROP VIEW plans",
+        "DROP TABLE items",
+        f"PRAGMA user_version = {FORMAT - 1}",
+    )
 
 
-def of_format_1(directory: Path) -> None:
-    """A ledger as the first release wrote it, with a hash over all fields at once."""
-    database = apsw.Connection(str(directory / "ledger.db"))
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute(FORMAT_1)
-    previous = b""
-    for seq, (kind, body) in enumerate(BODIES_OF_FORMAT_1, start=1):
-        fields: tuple[int | str | bytes, ...] = (seq, "run-001", seq, kind, 1, "", "2026-01-01", body)
-        hashed = sha256(previous)
-        for field in fields:
-            part = field if isinstance(field, bytes) else str(field).encode()
-            hashed.update(len(part).to_bytes(8, "big") + part)
-        previous = hashed.digest()
-        database.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*fields, previous))
-    database.execute("INSERT INTO head VALUES (1, ?, ?)", (len(BODIES_OF_FORMAT_1), previous))
-    database.close()
-
-
-def test_a_ledger_of_format_1_is_brought_up_to_date_and_goes_on(tmp_path: Path) -> None:
-    of_format_1(tmp_path)
+def test_a_ledger_of_an_earlier_format_is_brought_up_to_date_and_goes_on(tmp_path: Path) -> None:
+    of_an_earlier_format(tmp_path)
     stored = another_client(tmp_path, "SELECT seq, kind, hex(body), hex(hash) FROM events")
     ledger = Ledger.open(tmp_path)
-    assert [item.kind for item in ledger.since()] == [kind for kind, _ in BODIES_OF_FORMAT_1]
-    assert list(ledger.faults()) == []
-    before = tables(ledger)
-    assert [row[0] for row in before["items"]] == ["plan-001"]
-    ledger.append("run-001", [parked("new")], expected=3)
-    ledger.append_all([], {"subscriber": 2})
+    assert [row[0] for row in tables(ledger)["runs"]] == ["run-001"]
+    ledger.append("run-001", [parked("new")], expected=2)
     ledger.close()
     again = Ledger.open(tmp_path)
-    assert (again.head(), again.cursor("subscriber"), list(again.faults())) == (4, 2, [])
+    assert (again.head(), again.cursor("subscriber"), list(again.faults())) == (3, 1, [])
     assert another_client(tmp_path, "PRAGMA user_version") == [[FORMAT]]
-    kept = another_client(tmp_path, "SELECT seq, kind, hex(body), hex(hash) FROM events WHERE seq <= 3")
+    kept = another_client(tmp_path, "SELECT seq, kind, hex(body), hex(hash) FROM events WHERE seq <= 2")
     assert kept == stored
     again.close()
 
 
-def test_the_guards_of_format_1_are_those_of_today_after_it_was_opened(tmp_path: Path) -> None:
-    of_format_1(tmp_path)
-    Ledger.open(tmp_path).close()
-    found = another_client(tmp_path, "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
-    assert dict(found) == GUARDS
-
-
-def test_a_change_to_an_event_of_format_1_is_found_after_the_upgrade(tmp_path: Path) -> None:
-    of_format_1(tmp_path)
+def test_a_change_to_an_event_of_an_earlier_format_is_found_after_the_upgrade(tmp_path: Path) -> None:
+    of_an_earlier_format(tmp_path)
     Ledger.open(tmp_path).close()
     another_client(tmp_path, "UPDATE events SET at = '2025-01-01' WHERE seq = 2", unguarded=True)
     ledger = Ledger.open(tmp_path)
@@ -388,8 +325,8 @@ def test_a_change_to_an_event_of_format_1_is_found_after_the_upgrade(tmp_path: P
     ledger.close()
 
 
-def test_of_several_that_open_a_ledger_of_format_1_at_once_all_can(tmp_path: Path) -> None:
-    of_format_1(tmp_path)
+def test_of_several_that_open_a_ledger_of_an_earlier_format_at_once_all_can(tmp_path: Path) -> None:
+    of_an_earlier_format(tmp_path)
     with ExitStack() as stack:
         children = [stack.enter_context(child("create", tmp_path)) for _ in range(4)]
         assert [process.hear() for process in children] == ["ready"] * 4

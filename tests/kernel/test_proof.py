@@ -13,8 +13,8 @@ import pytest
 from decided import approval
 from planforge.errors import InvalidInput, LedgerUnreadable
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.ledger.stored import COLUMNS, chain, chains, content
-from planforge.kernel.replay import proof_reading
+from planforge.kernel.ledger.rows import COLUMNS, content
+from planforge.kernel.replay import proof_faults
 from planforge.kernel.replay.proof import (
     EVENTS,
     MANIFEST,
@@ -28,7 +28,7 @@ from planforge.kernel.replay.proof import (
     archive,
     pack,
 )
-from planforge.kernel.replay.proof_reading import chain_faults, stream_faults, unpack
+from planforge.kernel.replay.proof_faults import chain_faults, stream_faults, unpack
 
 ABOUT = About(run="plan-001", flow="forge", flow_version=1, plans=())
 NOTHING = Summary(approvals=(), evidence=(), landed=())
@@ -94,29 +94,6 @@ def test_a_slice_may_begin_anywhere(ledger: Ledger) -> None:
     start = Position(seq=3, hash=before.hex())
     data = pack(lines[3:], {}, {}, about=ABOUT, before=start, files="none", checks=(), summary=NOTHING)
     assert list(chain_faults(unpack(data)[0])) == []
-
-
-def test_events_of_format_1_are_followed_too() -> None:
-    lines: list[Line] = []
-    digest = b""
-    for seq in (1, 2):
-        fields = (seq, "plan-001", seq, "DecisionMade", 1, "", "now", b"{}")
-        digest = chains(digest, *fields)[1]
-        assert digest != chain(b"", content(*fields))
-        lines.append(
-            Row(
-                seq=seq,
-                stream="plan-001",
-                version=seq,
-                kind="DecisionMade",
-                revision=1,
-                key="",
-                at="now",
-                body="{}",
-                hash=digest.hex(),
-            )
-        )
-    assert list(chain_faults(unpack(packed(lines))[0])) == []
 
 
 def test_an_event_of_others_that_was_changed_breaks_the_chain_after_it(ledger: Ledger) -> None:
@@ -188,10 +165,10 @@ def test_what_is_no_proof_is_refused_in_one_line(data: bytes, says: str) -> None
 def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = archive(parts(packed([])) | {f"objects/{'a' * 64}": b"\0" * 4_000_000})
     assert len(bomb) < 10_000
-    monkeypatch.setattr(proof_reading, "TOTAL_LIMIT", 1_000_000)
+    monkeypatch.setattr(proof_faults, "TOTAL_LIMIT", 1_000_000)
     with pytest.raises(InvalidInput, match="unpacks to more than a proof may hold"):
         unpack(bomb)
-    monkeypatch.setattr(proof_reading, "FILE_LIMIT", 100)
+    monkeypatch.setattr(proof_faults, "FILE_LIMIT", 100)
     with pytest.raises(InvalidInput, match="it is larger than"):
         unpack(bomb)
 
@@ -205,7 +182,7 @@ def test_an_archive_that_lies_about_its_sizes_is_not_believed() -> None:
 
 
 def test_too_many_parts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proof_reading, "PARTS_LIMIT", 1)
+    monkeypatch.setattr(proof_faults, "PARTS_LIMIT", 1)
     with pytest.raises(InvalidInput, match="it has 2 parts"):
         unpack(packed([]))
 

@@ -16,7 +16,8 @@ from planforge.errors import InvalidInput
 from planforge.interfaces.cli.typed import text
 from planforge.kernel import schemas
 from planforge.kernel.events import EVENTS
-from planforge.kernel.graph.queries import Blocked, NextSteps, run_query
+from planforge.kernel.graph.answers import run_query
+from planforge.kernel.graph.queries import Blocked, NextSteps
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.ledger.upcasts import revision
 from planforge.kernel.scores import score

@@ -12,7 +12,7 @@ import pytest
 from planforge.errors import LedgerUnreadable
 from planforge.kernel.events import EVENTS, RunParked
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.ledger.stored import chains, read_event
+from planforge.kernel.ledger.rows import hash_after, read_event
 from planforge.kernel.ledger.upcasts import UPCASTS, revision, upcast
 
 OLD = b'{"run":"run-001","why":"it waits"}'
@@ -68,8 +68,8 @@ def test_a_ledger_with_facts_of_before_is_read_and_its_bytes_and_its_chain_stay(
     Ledger.create(tmp_path / "old").close()
     db = apsw.Connection(str(tmp_path / "old" / "ledger.db"))
     row = (1, "run-001", 1, "RunParked", 1, "/0", "2026-01-31T23:59:58.000000+00:00", OLD)
-    db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, chains(b"", *row)[1]))
-    db.execute("DROP TABLE cursors")
+    db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, hash_after(b"", *row)))
+    db.execute("DROP TABLE runs")
     db.execute("PRAGMA user_version = 1")
     db.close()
     ledger = Ledger.open(tmp_path / "old")

@@ -40,7 +40,7 @@ def append_for_ever(directory: Path, said: Connection) -> None:
 def writing(directory: Path) -> Iterator[tuple[BaseProcess, Connection]]:
     """A writer and the end of the pipe at which it is heard."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, "planforge.kernel.ledger.writing"])
+    context.set_forkserver_preload([__name__, "planforge.kernel.ledger.writer"])
     heard, said = context.Pipe(duplex=False)
     process = context.Process(target=append_for_ever, args=(directory, said))
     process.start()

@@ -17,7 +17,7 @@ from planforge.kernel.events import Event, Recorded
 from planforge.kernel.evidence import TESTS, Counts, Evidence, Outcome
 from planforge.kernel.ledger import Fault
 from planforge.kernel.replay.proof import Proof
-from planforge.kernel.replay.proof_reading import fault
+from planforge.kernel.replay.proof_faults import fault
 from planforge.rules.attempts import fault_of_evidence
 from planforge.workflows import chat
 from planforge.workspace.checks.judgement import rejudged

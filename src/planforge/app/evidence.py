@@ -25,6 +25,7 @@ from planforge.app.project import Project
 from planforge.app.settings import Settings, wrong
 from planforge.errors import GitFailed, InvalidInput, LedgerUnreadable, NoRepository, NotFound, NotInitialised
 from planforge.kernel import evidence as kept
+from planforge.kernel import recorded_evidence
 from planforge.kernel.events import VerifyFailed, VerifyOk
 from planforge.kernel.evidence import Delta, Evidence, Outcome, Part
 from planforge.kernel.ledger import Ledger
@@ -110,7 +111,7 @@ class Gathering(msgspec.Struct, frozen=True, kw_only=True):
     def _known(self, commit: str, tree: str, named: Mapping[str, Check]) -> Evidence | None:
         if self.ledger is None:
             return None
-        found = kept.lookup(self.ledger, tree, self.fingerprint(named))
+        found = recorded_evidence.lookup(self.ledger, tree, self.fingerprint(named))
         return msgspec.structs.replace(found, commit=commit, reused=True) if found else None
 
     async def _measured(self, checkout: Path, commit: str, tree: str, named: Mapping[str, Check]) -> Evidence:
@@ -324,7 +325,7 @@ def _record(project: Project | None, found: Evidence) -> bool:
 def _delta(project: Project | None, git: Git, subject: _Subject, found: Evidence) -> Delta | None:
     if project is None or not subject.base:
         return None
-    base = kept.latest(project.ledger, git.tree_of(subject.base))
+    base = recorded_evidence.latest(project.ledger, git.tree_of(subject.base))
     if base is None:
         return None
     objects = project.ledger.objects

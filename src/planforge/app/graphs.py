@@ -9,9 +9,9 @@ import msgspec
 
 from planforge.actions import REQUEST, Action, Advice
 from planforge.errors import InvalidInput, NotFound
+from planforge.kernel import dependencies as routes
 from planforge.kernel import graph
 from planforge.kernel.events import Event
-from planforge.kernel.graph import routes
 from planforge.kernel.graph.queries import (
     Blocked,
     Blockers,
@@ -24,7 +24,7 @@ from planforge.kernel.graph.queries import (
     QueryResult,
     StepView,
 )
-from planforge.kernel.ledger.stored import read_event
+from planforge.kernel.ledger.rows import read_event
 from planforge.kernel.scores import (
     FORMULA,
     LINT,

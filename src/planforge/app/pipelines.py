@@ -17,8 +17,8 @@ from planforge.errors import InvalidInput
 from planforge.rules.gates.grammar import MAX_BYTES, Gate, Kind, in_markdown
 from planforge.rules.pipelines import Pipeline
 from planforge.rules.pipelines.builtin import BUILTIN, named
-from planforge.rules.pipelines.checking import faults
-from planforge.rules.pipelines.proving import prove
+from planforge.rules.pipelines.faults import faults
+from planforge.rules.pipelines.proof import prove
 from planforge.workspace.files import beneath
 
 if TYPE_CHECKING:

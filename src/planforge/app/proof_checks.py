@@ -16,7 +16,7 @@ from planforge.errors import InvalidInput, NotFound, PlanforgeError
 from planforge.kernel.files import read_regular
 from planforge.kernel.ledger import Fault
 from planforge.kernel.replay import Replay
-from planforge.kernel.replay import proof_reading as reading
+from planforge.kernel.replay import proof_faults as reading
 from planforge.kernel.replay.proof import About, Position, Proof, Row
 
 

@@ -21,12 +21,12 @@ from planforge.kernel import events
 from planforge.kernel.events import Event, Recorded
 from planforge.kernel.evidence import TESTS, Evidence
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.ledger.stored import COLUMNS, chain, content, read_event
+from planforge.kernel.ledger.rows import COLUMNS, chain, content, read_event
 from planforge.kernel.objects import write_atomically
 from planforge.kernel.payloads import encode
 from planforge.kernel.replay import proof
 from planforge.kernel.replay.proof import About, CheckCommand, Files, Line, Position, Row, Skipped, Summary
-from planforge.kernel.replay.proof_reading import chain_faults, unpack
+from planforge.kernel.replay.proof_faults import chain_faults, unpack
 from planforge.kernel.replay.tape import Bodies, Tape
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _line(belongs: bool, previous: Position, values: tuple[Any, ...]) -> Line:
     own = content(*fields)
     if not belongs and digest == chain(bytes.fromhex(previous.hash), own):
         return Skipped(seq=values[0], content=own.hex())
-    # Beside our own events, one of format 1: its hash is made of its whole content at once.
+    # Beside our own events, one that does not match its hash: whole, so that the check of the proof names it.
     names = ("seq", "stream", "version", "kind", "revision", "key", "at")
     try:
         return Row(**dict(zip(names, values, strict=False)), body=values[7].decode(), hash=digest.hex())

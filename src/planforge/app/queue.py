@@ -24,7 +24,8 @@ from planforge.kernel import events
 from planforge.kernel.effects import HeldPlan, Queue, QueuedPlan, QueuedStep
 from planforge.kernel.events import Event
 from planforge.kernel.filters import Filter, read
-from planforge.kernel.graph.steps import Happened, happened
+from planforge.kernel.graph.queries import Moment as Happened
+from planforge.kernel.graph.steps import happened
 from planforge.kernel.work.items import Kind, is_named, kind_of
 from planforge.workspace.archive import ARCHIVE
 from planforge.workspace.git import Git

@@ -29,9 +29,9 @@ from planforge.kernel.directories import walk
 from planforge.rules.sarif import Log
 from planforge.rules.scanning import RULES, Issue, Waiver
 from planforge.rules.scanning.counts import Inventory
+from planforge.rules.scanning.inspection import opened
 from planforge.rules.scanning.issues import expired, live, named, waive
 from planforge.rules.scanning.languages import Role
-from planforge.rules.scanning.reading import opened
 from planforge.rules.scanning.sarif import log
 from planforge.rules.scanning.scanner import examine
 from planforge.workspace.git import Git

@@ -17,6 +17,7 @@ from enum import StrEnum
 
 import msgspec
 
+from planforge.documents import changes as changed_files
 from planforge.documents import markdown
 from planforge.errors import InvalidDocument
 from planforge.kernel.work import items
@@ -520,6 +521,4 @@ def _names_a_file(text: str) -> bool:
     shown = (line.text for line in markdown.lines(changes) if not line.fenced)
     if any(BACKTICKED_FILE.search(line) for line in shown) or MANIFEST_FILE.search(manifest):
         return True
-    from planforge.documents.phases import finding  # which needs this module
-
-    return bool(finding.manifest(text) or finding.entries(changes))
+    return bool(changed_files.manifest(text) or changed_files.entries(changes))

@@ -185,14 +185,12 @@ def exhausted(ledger: Ledger, scopes: Iterable[str]) -> list[str]:
 
 def find(ledger: Ledger, reservation: str) -> Reservation | None:
     """One reservation, if there is such a one."""
-    for found in _reservations(ledger, "WHERE reservation = ?", reservation):
-        return found
-    return None
+    return next(iter(ledger.select(Reservation, "reservations WHERE reservation = ?", reservation)), None)
 
 
 def unreconciled(ledger: Ledger) -> list[Reservation]:
     """The reservations that are open: work that is under way, or whose owner died."""
-    return list(_reservations(ledger, "WHERE reconciled IS NULL ORDER BY reservation"))
+    return ledger.select(Reservation, "reservations WHERE reconciled IS NULL ORDER BY reservation")
 
 
 def told(amounts: Amounts) -> str:
@@ -213,21 +211,6 @@ def _get(ledger: Ledger, reservation: str) -> Reservation:
     if found is None:
         raise NotFound(f"there is no reservation `{reservation}`")
     return found
-
-
-def _reservations(ledger: Ledger, where: str, *values: str) -> Iterable[Reservation]:
-    columns = "reservation, scopes, amounts, spent, reconciled"
-    for name, scopes, amounts, spent, reconciled in ledger.query(
-        f"SELECT {columns} FROM reservations {where}",  # noqa: S608  (constants)
-        *values,
-    ):
-        yield Reservation(
-            reservation=name,
-            scopes=msgspec.json.decode(scopes, type=tuple[str, ...]),
-            amounts=msgspec.json.decode(amounts, type=Amounts),
-            spent=msgspec.json.decode(spent, type=Amounts),
-            reconciled=msgspec.json.decode(reconciled, type=Amounts) if reconciled else None,
-        )
 
 
 def _standings(ledger: Ledger, scope: str) -> dict[str, _Standing]:

@@ -4,8 +4,7 @@ What Planforge measured itself, on an exact tree.
 An outcome has three values and the third is never the first: a check that could
 not run, or that ran no test, cannot tell. Evidence may have parts, one for each
 check; what it says as a whole follows from those that are required. `compare` says
-what changed since the evidence of another tree, `lookup` finds evidence that is on
-record already.
+what changed since the evidence of another tree.
 """
 
 from __future__ import annotations
@@ -13,12 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import msgspec
-
-if TYPE_CHECKING:
-    from planforge.kernel.ledger import Ledger
 
 TESTS = "tests"
 """The part that nothing passes without."""
@@ -273,32 +268,3 @@ def _share(evidence: Evidence) -> int | None:
     if part is None or part.coverage is None or part.coverage.total < 1:
         return None
     return 10_000 * part.coverage.covered // part.coverage.total
-
-
-def lookup(ledger: Ledger, tree: str, fingerprint: str) -> Evidence | None:
-    """
-    Evidence on record for this tree, determined by the same, or None.
-
-    Only what passed or failed is found, and nothing where it did both: a check that says now this and now
-    that has to be asked again.
-    """
-    if not tree or not fingerprint:
-        return None
-    rows = ledger.query(
-        "SELECT seq FROM evidence WHERE tree = ? AND fingerprint = ? AND steady = 1", tree, fingerprint
-    )
-    return next((_recorded(ledger, seq) for (seq,) in rows), None)
-
-
-def latest(ledger: Ledger, tree: str) -> Evidence | None:
-    """The newest evidence on record that passed or failed for this tree, however it was determined."""
-    rows = ledger.query("SELECT seq FROM evidence WHERE tree = ? ORDER BY seq DESC LIMIT 1", tree)
-    return next((_recorded(ledger, seq) for (seq,) in rows), None)
-
-
-def _recorded(ledger: Ledger, seq: int) -> Evidence | None:
-    for item in ledger.since(seq - 1, 1):
-        found = getattr(item.event, "evidence", None)
-        if isinstance(found, Evidence):
-            return found
-    return None

@@ -16,7 +16,6 @@ from planforge.actions import Action, Advice, Hint
 from planforge.errors import InvalidInput
 from planforge.kernel.events import EVENTS, Recorded
 from planforge.kernel.ledger import PAGE, Ledger
-from planforge.kernel.ledger.stored import COLUMNS, read_event
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,11 +69,10 @@ def pages(
     where, values = _conditions(wanted, until, by)
     beyond, order = ("<", "DESC") if backwards else (">", "ASC")
     range_and_order = f"{by} {beyond} ? ORDER BY {by} {order} LIMIT ?"
-    statement = f"SELECT {COLUMNS} FROM events WHERE {where} AND {range_and_order}"  # noqa: S608  (constants)
     edge = sys.maxsize if backwards else 0
     while limit > 0:
         take = min(limit, PAGE)
-        rows = list(_read(ledger, statement, *values, edge, take))
+        rows = list(ledger.read(f"WHERE {where} AND {range_and_order}", *values, edge, take))
         found = [row for row in rows if wanted.matches(row)]
         if len(rows) < take:
             yield Page(found, until)
@@ -152,11 +150,3 @@ def _conditions(wanted: Filter, until: int, by: str) -> tuple[str, list[str | in
 
 def _places(values: tuple[str, ...]) -> str:
     return ", ".join("?" * len(values))
-
-
-def _read(ledger: Ledger, statement: str, *values: str | int) -> Iterator[Recorded]:
-    for seq, stream, version, kind, revision, key, at, body, digest in ledger.query(statement, *values):
-        event = read_event(seq, kind, revision, body)
-        yield Recorded(
-            seq=seq, stream=stream, version=version, at=at, key=key, event=event, hash=digest.hex()
-        )

@@ -30,6 +30,7 @@ from planforge.kernel.events import (
 )
 from planforge.kernel.filters import Filter, read
 from planforge.kernel.graph import steps
+from planforge.kernel.graph.answers import run_query
 from planforge.kernel.graph.attempts import require_attempt
 from planforge.kernel.graph.queries import (
     GraphQuery,
@@ -39,12 +40,11 @@ from planforge.kernel.graph.queries import (
     QueryResult,
     StepView,
     Timeline,
-    run_query,
 )
 from planforge.kernel.leases import rules as leasing
 from planforge.kernel.leases import tables
 from planforge.kernel.ledger import Ledger, Write
-from planforge.kernel.ledger.stored import read_event
+from planforge.kernel.ledger.rows import read_event
 from planforge.kernel.payloads import encode, pack, unpack
 from planforge.kernel.tokens import TokenState
 

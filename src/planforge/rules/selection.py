@@ -15,6 +15,7 @@ import msgspec
 
 from planforge.actions import TEXT, Action, Advice
 from planforge.errors import InvalidInput, NotFound, RefusedByGate
+from planforge.kernel.dependencies import order
 
 MET = ("done", "skipped")
 """The statuses in which nothing is left to do."""
@@ -42,11 +43,8 @@ def check(phases: Sequence[Candidate]) -> None:
     for phase in phases:
         if missing := [name for name in phase.depends_on if name not in known]:
             raise InvalidInput(f"`{phase.id}` depends on `{missing[0]}`, which there is not")
-    left = {phase.id: set(phase.depends_on) for phase in phases}
-    while free := [name for name, needs in left.items() if not needs & left.keys()]:
-        for name in free:
-            del left[name]
-    if left:
+    ordered = order({phase.id: phase.depends_on for phase in phases})
+    if left := [phase.id for phase in phases if phase.id not in ordered]:
         raise InvalidInput(f"phases wait for each other: {', '.join(left)}")
 
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from planforge.documents import changes as finding
 from planforge.documents import markdown
 from planforge.documents import plan as plans
-from planforge.documents.phases import finding
 from planforge.errors import AgentMalformed, InvalidDocument, PerformerFailed
 from planforge.kernel.effects import AgentAnswer, Gathered, Note, ReadFiles, Survey
 from planforge.kernel.events import FilesChosen

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel.histories import PASSED
-from kernel.plans import risk, step
+from kernel.plans import complete, risk, step
 from planforge.app.graphs import points
 from planforge.kernel import graph
 from planforge.kernel.graph.queries import QueryResult, Timeline
@@ -30,7 +30,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     first = [step("read", files=["a.py"]), step("write", "read"), step("audit", "write", kind="audit")]
     graph.create_plan(ledger, "Count the words\nof a text", steps=first)
     graph.start_step(ledger, "plan-001/read", "w1")
-    graph.complete_step(ledger, "plan-001/read", compute(measure(PASSED, diff_size=200)))
+    complete(ledger, "plan-001/read", compute(measure(PASSED, diff_size=200)))
     long = "A title that is much too long to fit into the eighty columns of a narrow terminal window"
     then = [
         first[0],

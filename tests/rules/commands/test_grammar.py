@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import example, given
@@ -103,6 +107,7 @@ ROWS: dict[str, tuple[str, Parsed]] = {
     "status": ("!status", shapes.Status()),
     "fix": ("!fix the typo in the help", shapes.Fix(description="the typo in the help")),
     "resume": ("!resume", shapes.Resume()),
+    "retry-step": ("!plan retry 17 load", shapes.PlanRetry(plan="plan-017", phase="load")),
     "resume-run": ("!resume 3", shapes.Resume(run="run-003")),
     "help": ("!help", shapes.Help()),
     "any-case": ("  !PLAN Run-One PLAN-17 ", shapes.PlanRunOne(plan="plan-017")),
@@ -150,7 +155,7 @@ def test_a_misused_command_is_answered_with_its_usage(row: str) -> None:
     text, kind, problem = REFUSED[row]
     found = parse(text)
     assert isinstance(found, Misused)
-    assert found.usage == shapes.usage(kind)
+    assert found.usage == kind.usage
     assert problem in found.problem
 
 
@@ -194,11 +199,13 @@ def test_anything_else_does_not(text: str) -> None:
 
 
 def test_every_command_stands_in_the_table_once() -> None:
-    kinds = [row.command for row in shapes.TABLE]
-    assert len(kinds) == len(set(kinds))
-    assert set(kinds) == set(Command.__args__)
+    assert len({kind.usage for kind in shapes.TABLE}) == len(shapes.TABLE)
+    assert {kind.__name__ for kind in shapes.TABLE} == {
+        name for name, kind in vars(shapes).items() if isinstance(kind, type) and kind.__base__ is Command
+    }
 
 
+ANY_COMMAND: Any = reduce(or_, shapes.TABLE)
 PIECES = ["17", "plan-017", "ws-1", "phase-2", "--regenerate", "—keep-done", "--", "—", '"', "“", "”", "Add"]
 PIECES += ["a cache", "\n", "\u00a0", "0", "run-3", "x" * 60]
 pieces = st.sampled_from([*grammar.PLAN, *grammar.FORGE, *grammar.STATUSES, *PIECES])
@@ -222,4 +229,4 @@ def test_nothing_that_can_be_typed_breaks_it_and_a_command_written_down_is_the_s
     assert parse(text) == found
     if not isinstance(found, NoCommand | Misused):
         assert parse(written(found)) == found
-        assert msgspec.json.decode(msgspec.json.encode(found), type=Command) == found
+        assert msgspec.json.decode(msgspec.json.encode(found), type=ANY_COMMAND) == found

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from planforge.errors import InvalidInput
 from planforge.rules.pipelines import InvalidPipeline, Pipeline, Stage
 from planforge.rules.pipelines.builtin import BUILTIN, DEFAULT, named
-from planforge.rules.pipelines.checking import faults
-from planforge.rules.pipelines.proving import prove
+from planforge.rules.pipelines.faults import faults
+from planforge.rules.pipelines.proof import prove
 from tries import tries
 
 ROLES = {

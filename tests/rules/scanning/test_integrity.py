@@ -12,9 +12,11 @@ from textwrap import dedent
 import pytest
 
 from planforge.rules.findings import Finding, Severity
-from planforge.rules.scanning.counts import Inventory, changes, inventory
+from planforge.rules.scanning.counts import Inventory
+from planforge.rules.scanning.inspection import opened
 from planforge.rules.scanning.integrity import compare
 from planforge.rules.scanning.issues import Waiver
+from planforge.rules.scanning.scanner import examine
 
 SUITE = dedent(
     """
@@ -440,10 +442,11 @@ def test_formatting_changes_nothing_in_other_languages(path: str, before: str, a
 
 
 def test_the_counts_of_files_can_be_shown() -> None:
-    assert inventory(PATH, SUITE) == Inventory(tests=7, assertions=10, skips=0)
-    (change,) = changes({PATH: SUITE, "src/app.py": "x = 1\n"}, {PATH: edited((', ("-3", -3)', ""))})
-    assert change.path == PATH
-    assert (change.before.tests, change.after.tests) == (7, 6)
+    source, fewer = opened(PATH, SUITE), opened(PATH, edited((', ("-3", -3)', "")))
+    assert source is not None
+    assert fewer is not None
+    assert examine(source, strict_xfail=False).counts == Inventory(tests=7, assertions=10, skips=0)
+    assert examine(fewer, strict_xfail=False).counts.tests == 6
 
 
 def test_helpers_that_all_call_each_other_are_counted_in_bearable_time() -> None:

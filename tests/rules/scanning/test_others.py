@@ -8,7 +8,9 @@ import time
 
 import pytest
 
-from planforge.rules.scanning import inventory, scan
+from planforge.rules.scanning import scan
+from planforge.rules.scanning.inspection import opened
+from planforge.rules.scanning.scanner import examine
 
 PATHS = {
     "js": "web/app.test.ts",
@@ -223,7 +225,9 @@ COUNTS = [
 def test_tests_assertions_and_skips_are_counted(
     language: str, text: str, expected: tuple[int, int, int]
 ) -> None:
-    counted = inventory(PATHS[language], text)
+    source = opened(PATHS[language], text)
+    assert source is not None
+    counted = examine(source, strict_xfail=False).counts
     assert (counted.tests, counted.assertions, counted.skips) == expected
 
 

@@ -52,7 +52,7 @@ SHOWN = 40
 def perform(project: Project, command: Command, speaker: Speaker = Speaker()) -> Reply:  # noqa: B008
     """Do what a command says; whatever stands in the way is a reply too."""
     try:
-        if speaker.depth and shapes.row(type(command)).person:
+        if speaker.depth and command.person:
             raise NeedsPerson(
                 f"only a person does this, so it was not done: type `{written(command)}` if you want it"
             )
@@ -70,7 +70,7 @@ def _help(word: str) -> Callable[[Project, Any, Speaker], Reply]:
         del project, command, speaker
         rows = shapes.rows(word)
         widest = max(len(row.usage) for row in rows)
-        return said("\n".join(f"{row.usage:<{widest}}  {row.meaning}" for row in rows))
+        return said("\n".join(f"{row.usage:<{widest}}  {row.meaning()}" for row in rows))
 
     return told
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from planforge.documents import markdown
+from planforge.documents.changes import declared, doubtful, entries, manifest
+from planforge.documents.file_names import file_path
 from planforge.documents.phases.batches import arranged, batches
-from planforge.documents.phases.finding import declared, doubtful, entries, manifest
-from planforge.documents.phases.naming import file_path
-from planforge.documents.phases.reading import differences, read_phases
+from planforge.documents.phases.differences import differences, read_phases
 from planforge.documents.phases.rendering import PhaseDetail, render_phases
 from planforge.documents.phases.shapes import Phase, PhaseKind, description, signature
 from planforge.documents.plan import declared_parallel

@@ -7,18 +7,16 @@ files in it, it is cut: an order that the plan declares counts more than who bel
 
 from __future__ import annotations
 
-import heapq
 import re
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from planforge.errors import InvalidDocument
+from planforge.kernel.dependencies import cycle, order, waves
 
 Batch: TypeAlias = tuple[str, ...]
 Waits: TypeAlias = Mapping[str, frozenset[str]]
 """Files by the files that must be changed before them."""
-
-Key = TypeVar("Key", bound=Hashable)
 
 TEST_NAMES = (
     (re.compile(r"(?P<stem>.+)\.(?:test|spec)\.[cm]?[jt]sx?"), "js"),
@@ -118,9 +116,9 @@ def arranged(made: Sequence[Batch], waits: Waits) -> list[tuple[Batch, tuple[int
     for at, batch in enumerate(made):
         cut += _by_level(batch, levels) if at in tangled else [batch]
     needs = _needs(cut, waits)
-    order = _order(needs)
-    place = {at: number for number, at in enumerate(order)}
-    return [(cut[at], tuple(sorted(place[need] for need in needs[at]))) for at in order]
+    sequence = order(dict(enumerate(needs)))
+    place = {at: number for number, at in enumerate(sequence)}
+    return [(cut[at], tuple(sorted(place[need] for need in needs[at]))) for at in sequence]
 
 
 def _needs(made: Sequence[Batch], waits: Waits) -> list[set[int]]:
@@ -133,53 +131,25 @@ def _needs(made: Sequence[Batch], waits: Waits) -> list[set[int]]:
 
 def _levels(waits: Waits) -> dict[str, int]:
     """How many files at most have to be changed one after the other before each of them."""
-    levels: dict[str, int] = {}
-    for path in _sorted_by_needs({other: () for others in waits.values() for other in others} | dict(waits)):
-        levels[path] = max((1 + levels[other] for other in waits.get(path, ())), default=0)
-    if left := {path: others for path, others in waits.items() if path not in levels}:
-        names = ", ".join(f"`{path}`" for path in _cycle(left))
+    needs = {path: sorted(others) for path, others in waits.items()}
+    needs |= {other: [] for others in waits.values() for other in others if other not in waits}
+    if circle := cycle(needs):
+        names = ", ".join(f"`{path}`" for path in circle[:-1])
         raise InvalidDocument(
             f"files wait for each other: {names}", hint="take one of the dependencies in `## Changes` out"
         )
-    return levels
-
-
-def _sorted_by_needs(needs: Mapping[Key, Collection[Key]]) -> list[Key]:
-    """Each after all that it needs; what is part of a cycle, or needs one, is left out."""
-    needed_by: dict[Key, list[Key]] = {}
-    for key, others in needs.items():
-        for other in others:
-            needed_by.setdefault(other, []).append(key)
-    missing = {key: len(others) for key, others in needs.items()}
-    ready = [key for key, count in missing.items() if not count]
-    for key in ready:  # which grows meanwhile
-        for later in needed_by.get(key, ()):
-            missing[later] -= 1
-            if not missing[later]:
-                ready.append(later)
-    return ready
-
-
-def _cycle(left: Mapping[str, frozenset[str]]) -> list[str]:
-    """The files of one cycle, of files that all wait for another one of them."""
-    path = next(iter(left))
-    walked: dict[str, None] = {}
-    while path not in walked:
-        walked[path] = None
-        path = min(left[path] & left.keys())
-    found = list(walked)
-    return found[found.index(path) :]
+    return {path: number for number, wave in enumerate(waves(needs)) for path in wave}
 
 
 def _tangled(needs: Sequence[set[int]]) -> set[int]:
     """The batches that are part of a cycle, or between two."""
-    sorted_first = _sorted_by_needs(dict(enumerate(needs)))
+    sorted_first = order(dict(enumerate(needs)))
     left = set(range(len(needs))).difference(sorted_first)
     needed_by: dict[int, set[int]] = {at: set() for at in left}
     for at in left:
         for need in needs[at] & left:
             needed_by[need].add(at)
-    sorted_last = _sorted_by_needs(needed_by)
+    sorted_last = order(needed_by)
     return left.difference(sorted_last)
 
 
@@ -188,21 +158,3 @@ def _by_level(batch: Batch, levels: Mapping[str, int]) -> list[Batch]:
     for path in batch:
         by_level.setdefault(levels.get(path, 0), []).append(path)
     return [tuple(by_level[level]) for level in sorted(by_level)]
-
-
-def _order(needs: Sequence[set[int]]) -> list[int]:
-    """Each after what it needs, and otherwise as they came."""
-    missing = [len(each) for each in needs]
-    needed_by: dict[int, list[int]] = {}
-    for at, each in enumerate(needs):
-        for need in each:
-            needed_by.setdefault(need, []).append(at)
-    ready = [at for at, count in enumerate(missing) if not count]
-    order = []
-    while ready:
-        order.append(at := heapq.heappop(ready))
-        for later in needed_by.get(at, ()):
-            missing[later] -= 1
-            if not missing[later]:
-                heapq.heappush(ready, later)
-    return order

@@ -2,7 +2,7 @@
 The phases file that people read, with every field that a phase has.
 
 It shows what the ledger says and is no truth of its own: what is read from it is only
-held against the ledger (`reading.py`). What agents and tools said is put on one line
+held against the ledger (`differences.py`). What agents and tools said is put on one line
 each, so that nothing in it can begin a phase or change a status.
 """
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from planforge.kernel.api.execution import Steps
 from planforge.kernel.api.holdings import Budgets, Handoffs, Leases
-from planforge.kernel.api.opened import Kernel
+from planforge.kernel.api.kernel import Kernel
 from planforge.kernel.api.plans import Graph, Plans
 from planforge.kernel.api.shapes import TTL, Assignment, Proposal, StepOutcome, Verify, Work, planned
 from planforge.kernel.budgets import Account

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from planforge.kernel import graph, leases
 from planforge.kernel.events import PlannedRisk, PlannedStep, Recorded
+from planforge.kernel.graph.answers import run_query
 from planforge.kernel.graph.queries import (
     GraphQuery,
     NextSteps,
@@ -13,7 +14,6 @@ from planforge.kernel.graph.queries import (
     PlanView,
     QueryResult,
     StepList,
-    run_query,
 )
 from planforge.kernel.leases import Lease
 from planforge.kernel.ledger import Ledger

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from planforge.actions import Action, Advice
 from planforge.errors import InvalidGraph, InvalidInput, NotFound, RefusedByGate
+from planforge.kernel import dependencies
 from planforge.kernel.events import (
     GateOpened,
     ItemOpened,
@@ -23,20 +24,16 @@ from planforge.kernel.events import (
     RiskRaised,
     RiskSettled,
 )
-from planforge.kernel.graph import routes
+from planforge.kernel.graph.answers import run_query
 from planforge.kernel.graph.attempts import (
-    complete_step,
     fail_step,
-    record_artifact,
-    reject_attempt,
     require_attempt,
     start_step,
 )
-from planforge.kernel.graph.queries import StepView, run_query
+from planforge.kernel.graph.queries import StepView
 from planforge.kernel.graph.steps import (
     current,
     evidence_of,
-    files,
     find,
     names,
     newest,
@@ -53,18 +50,14 @@ from planforge.kernel.work.items import Kind, following
 
 __all__ = [
     "check_steps",
-    "complete_step",
     "create_plan",
     "evidence_of",
     "fail_step",
-    "files",
     "find",
     "names",
     "newest",
     "open_gate",
     "raise_risk",
-    "record_artifact",
-    "reject_attempt",
     "require_attempt",
     "rescope",
     "run_query",
@@ -90,7 +83,7 @@ def check_steps(steps: Sequence[PlannedStep], risks: Sequence[PlannedRisk] = ())
         _check_step(step, known)
     for risk in risks:
         _check_blocks(risk.risk, risk.blocks, known)
-    path = routes.cycle({step.step: step.depends_on for step in steps})
+    path = dependencies.cycle({step.step: step.depends_on for step in steps})
     if path:
         raise InvalidGraph(f"steps wait for each other: `{' → '.join(path)}`")
 
@@ -140,7 +133,6 @@ def create_plan(
     criteria: Sequence[str] = (),
     steps: Sequence[PlannedStep] = (),
     risks: Sequence[PlannedRisk] = (),
-    path: str = "",
 ) -> str:
     """Record a plan under the next free number, and return its id."""
     if not goal.strip():
@@ -155,7 +147,7 @@ def create_plan(
             item=plan,
             title=title or goal.strip().splitlines()[0][:80],
             request=goal,
-            path=path,
+            path="",
             constraints=tuple(constraints),
             criteria=tuple(criteria),
             steps=tuple(steps),

@@ -7,8 +7,9 @@ from functools import singledispatch
 import msgspec
 
 from planforge.errors import NotFound
+from planforge.kernel import dependencies
 from planforge.kernel.events import ItemOpened, PhasesGenerated, PlannedStep, PlanRescoped, PlanStarted
-from planforge.kernel.graph import custody, queries, routes, steps
+from planforge.kernel.graph import custody, queries, steps
 from planforge.kernel.graph.blockers import blockers
 from planforge.kernel.graph.queries import GraphQuery, QueryResult, StepView
 from planforge.kernel.graph.steps import Revision
@@ -16,7 +17,7 @@ from planforge.kernel.ledger import Ledger
 from planforge.kernel.projections.revisions import MET
 
 
-def answer(ledger: Ledger, query: GraphQuery) -> QueryResult:
+def run_query(ledger: Ledger, query: GraphQuery) -> QueryResult:
     """The answer to one query."""
     return _answer(query, ledger)
 
@@ -32,7 +33,7 @@ def _(query: queries.Plan, ledger: Ledger) -> QueryResult:
     title, status = next(
         ledger.query("SELECT title, status FROM plans WHERE plan = ?", found.plan), (found.plan, "")
     )
-    needs = dependencies(ledger, found)
+    needs = needed(ledger, found)
     listed = steps.views(ledger, "WHERE plan = ? AND revision = ? ORDER BY ordinal", *_place(found))
     known = steps.revisions(ledger, found.plan)
     return queries.PlanView(
@@ -104,20 +105,20 @@ def _(query: queries.Closure, ledger: Ledger) -> QueryResult:
 @_answer.register(queries.CriticalPath)
 def _(query: queries.CriticalPath, ledger: Ledger) -> QueryResult:
     found = steps.revision(ledger, query.plan)
-    needs = dependencies(ledger, found)
+    needs = needed(ledger, found)
     statement = "SELECT step, weight, status FROM steps WHERE plan = ? AND revision = ?"
     rows = list(ledger.query(statement, *_place(found)))
     weights = {step: weight for step, weight, _ in rows}
     left = {step for step, _, status in rows if status not in MET}
 
     def chain(among: set[str] | None) -> queries.Chain:
-        path, weight = routes.heaviest(needs, weights, among)
+        path, weight = dependencies.heaviest(needs, weights, among)
         return queries.Chain(steps=tuple(f"{found.node}/{step}" for step in path), weight=weight)
 
     return queries.CriticalPaths(plan=found.node, left=chain(left), whole=chain(None))
 
 
-def dependencies(ledger: Ledger, revision: Revision) -> dict[str, list[str]]:
+def needed(ledger: Ledger, revision: Revision) -> dict[str, list[str]]:
     """For each step of a revision, in order, the steps it depends on."""
     rows = ledger.query(
         "SELECT step, target FROM steps LEFT JOIN edges ON source = node AND edges.kind = 'STEP_DEPENDS_ON'"
@@ -167,17 +168,7 @@ def _(query: queries.Timeline, ledger: Ledger) -> QueryResult:
     node, first, last = _period(ledger, query.node)
     found = steps.happened(ledger, node, max(query.after, first - 1), query.limit + 1)
     known = [item for item in found if last is None or item.seq < last]
-    moments = tuple(
-        queries.Moment(
-            seq=item.seq,
-            at=item.at,
-            stream=item.stream,
-            kind=item.kind,
-            revision=item.revision,
-            body=msgspec.Raw(item.body),
-        )
-        for item in known[: query.limit]
-    )
+    moments = tuple(known[: query.limit])
     more = moments[-1].seq if len(known) > query.limit else None
     return queries.Moments(node=query.node, events=moments, next=more)
 

@@ -1,14 +1,10 @@
-"""Attempts at steps: who may begin, complete, reject or give up one."""
+"""Attempts at steps: who may begin one, who is at one, and who may give the step up."""
 
 from __future__ import annotations
 
 from planforge.actions import see
 from planforge.errors import InvalidInput, RefusedByGate, StepBlocked
 from planforge.kernel.events import (
-    ArtifactKind,
-    ArtifactRecorded,
-    AttemptRejected,
-    StepCompleted,
     StepFailed,
     StepStarted,
 )
@@ -17,7 +13,6 @@ from planforge.kernel.graph.queries import StepView
 from planforge.kernel.graph.steps import current
 from planforge.kernel.ledger import Ledger, Write
 from planforge.kernel.projections.revisions import MET
-from planforge.kernel.scores import StepScore
 from planforge.kernel.wording import counted
 
 
@@ -69,63 +64,14 @@ def require_attempt(ledger: Ledger, step: str, attempt: int, holder: str = "") -
     return found
 
 
-def complete_step(ledger: Ledger, step: str, score: StepScore | None = None, holder: str = "") -> None:
-    """The attempt under way did it, and what its evidence is worth."""
-
-    def decide() -> list[Write]:
-        found = _under_way(ledger, step, holder)
-        event = StepCompleted(plan=found.plan, step=found.step, attempts=found.attempts, score=score)
-        return [Write(found.plan, None, [event])]
-
-    ledger.transact(decide)
-
-
-def reject_attempt(ledger: Ledger, step: str, reason: str, holder: str = "") -> None:
-    """The attempt under way is not taken; anybody can start the next one."""
-
-    def decide() -> list[Write]:
-        found = _under_way(ledger, step, holder)
-        event = AttemptRejected(plan=found.plan, step=found.step, attempt=found.attempts, reason=reason)
-        return [Write(found.plan, None, [event])]
-
-    ledger.transact(decide)
-
-
-def fail_step(ledger: Ledger, step: str, reason: str, holder: str = "") -> None:
+def fail_step(ledger: Ledger, step: str, reason: str) -> None:
     """The step is given up; starting it again or a rescope is the way on."""
 
     def decide() -> list[Write]:
         found = current(ledger, step)
         if found.status in MET:
             raise RefusedByGate(f"`{found.node}` is {found.status}")
-        if holder and found.holder not in (None, holder):
-            raise RefusedByGate(
-                f"`{found.node}` is in progress by `{found.holder or 'a run'}`, not by `{holder}`"
-            )
         event = StepFailed(plan=found.plan, step=found.step, attempts=found.attempts, reason=reason)
         return [Write(found.plan, None, [event])]
 
     ledger.transact(decide)
-
-
-def record_artifact(ledger: Ledger, step: str, kind: ArtifactKind, name: str, content: str) -> None:
-    """Something that the step touched or left, by the hash of its content."""
-
-    def decide() -> list[Write]:
-        found = current(ledger, step)
-        event = ArtifactRecorded(
-            plan=found.plan,
-            step=found.step,
-            attempt=found.attempts,
-            kind=kind,
-            name=name,
-            hash=content,
-        )
-        return [Write(found.plan, None, [event])]
-
-    ledger.transact(decide)
-
-
-def _under_way(ledger: Ledger, step: str, holder: str) -> StepView:
-    found = current(ledger, step)
-    return require_attempt(ledger, step, max(found.attempts, 1), holder)

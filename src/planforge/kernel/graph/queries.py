@@ -10,15 +10,13 @@ its newest revision and `plan-001.r1` exactly the first; a node is always exact.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from planforge.errors import InvalidInput
-from planforge.kernel.events import RecordedAction
-
-if TYPE_CHECKING:
-    from planforge.kernel.ledger import Ledger
+from planforge.kernel.events import Event, RecordedAction
+from planforge.kernel.ledger.rows import read_event
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 Depth = Annotated[int, msgspec.Meta(ge=1)]
@@ -286,6 +284,11 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     """The revision of the shape that the body has."""
     body: msgspec.Raw
 
+    @property
+    def event(self) -> Event:
+        """The fact."""
+        return read_event(self.seq, self.kind, self.revision, bytes(self.body))
+
 
 class Moments(Answer, frozen=True, kw_only=True):
     """Events in order."""
@@ -421,10 +424,3 @@ def parse_query(text: str | bytes) -> GraphQuery:
             f"that is not a query: {error}", 'write it like `{"query": "next_steps", "plan": "plan-001"}`'
         ) from error
     return query
-
-
-def run_query(ledger: Ledger, query: GraphQuery) -> QueryResult:
-    """The answer to one query."""
-    from planforge.kernel.graph.answers import answer
-
-    return answer(ledger, query)

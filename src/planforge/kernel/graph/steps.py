@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
@@ -12,16 +10,16 @@ from planforge.actions import Action, Advice, see
 from planforge.errors import NotFound, Superseded
 from planforge.kernel.events import Event, StepCompleted, VerifyFailed, VerifyOk
 from planforge.kernel.evidence import Evidence
-from planforge.kernel.graph.queries import RiskView, StepView
+from planforge.kernel.graph.queries import Moment, RiskView, StepView
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.ledger.stored import read_event
 from planforge.kernel.scores import StepScore
 
 REVISION = re.compile(r"(?P<plan>.+?)(?:\.r(?P<number>[1-9][0-9]{0,9}))?")
 
 FIRST = re.compile(r"^(?P<plan>[^:/!]+)\.r1(?=$|[/!])")
 
-COLUMNS = tuple(name for name in StepView.__struct_fields__ if name != "depends_on")
+STEPS = "(SELECT *, '[]' AS depends_on FROM steps) AS steps"
+"""What a step depends on is no column of the table; whoever needs it asks for the edges."""
 SHOWN = 8
 """How many steps a hint names."""
 
@@ -35,22 +33,6 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     seq: int
     """The event that gave it its steps."""
-
-
-class Happened(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of a plan or step, as it is stored and as it is read."""
-
-    seq: int
-    at: str
-    stream: str
-    kind: str
-    revision: int
-    body: bytes
-
-    @property
-    def event(self) -> Event:
-        """The fact."""
-        return read_event(self.seq, self.kind, self.revision, self.body)
 
 
 def revisions(ledger: Ledger, plan: str) -> list[Revision]:
@@ -137,45 +119,24 @@ def superseded_by(ledger: Ledger, plan: str, number: int) -> str:
 
 def views(ledger: Ledger, where: str, *values: str | int) -> list[StepView]:
     """Steps from the table."""
-    rows = ledger.query(f"SELECT {', '.join(COLUMNS)} FROM steps {where}", *values)  # noqa: S608  (constants)
-    return [_view(dict(zip(COLUMNS, row, strict=True))) for row in rows]
-
-
-def _view(columns: dict[str, Any]) -> StepView:
-    return StepView(files=_paths(columns.pop("files")), **columns)
-
-
-_paths = msgspec.json.Decoder(tuple[str, ...]).decode
+    return ledger.select(StepView, f"{STEPS} {where}", *values)
 
 
 def risks(ledger: Ledger, where: str, *values: str | int) -> list[RiskView]:
     """Risks from the table."""
-    columns = RiskView.__struct_fields__
-    rows = ledger.query(f"SELECT {', '.join(columns)} FROM risks {where}", *values)  # noqa: S608  (constants)
-    fields = (dict(zip(columns, row, strict=True)) for row in rows)
-    return [RiskView(**(row | {"open": bool(row["open"])})) for row in fields]
+    return ledger.select(RiskView, f"risks {where}", *values)
 
 
-def happened(ledger: Ledger, node: str, after: int = 0, limit: int = -1) -> Iterator[Happened]:
+def happened(ledger: Ledger, node: str, after: int = 0, limit: int = -1) -> list[Moment]:
     """The events of a plan, by its plain id, or of a step, by its node, in order."""
-    rows = ledger.query(
-        "SELECT seq, at, stream, kind, revision, body FROM history JOIN events USING (seq)"
-        " WHERE node = ? AND seq > ? ORDER BY history.seq LIMIT ?",
-        *(node, after, limit),
-    )
-    for seq, at, stream, kind, revision, body in rows:
-        yield Happened(seq=seq, at=at, stream=stream, kind=kind, revision=revision, body=body)
+    rest = "history JOIN events USING (seq) WHERE node = ? AND seq > ? ORDER BY history.seq LIMIT ?"
+    return ledger.select(Moment, rest, node, after, limit)
 
 
 def event_at(ledger: Ledger, seq: int) -> Event:
     """One event by its number."""
     (recorded,) = ledger.since(seq - 1, 1)
     return recorded.event
-
-
-def files(ledger: Ledger, step: str) -> tuple[str, ...]:
-    """The paths and globs that a step may change."""
-    return find(ledger, step).files
 
 
 def score_of(ledger: Ledger, step: str) -> StepScore | None:

@@ -32,37 +32,9 @@ def moment(ledger: Ledger) -> tuple[datetime, timedelta]:
     return clock, timedelta(0)
 
 
-class _Row(msgspec.Struct, frozen=True, kw_only=True):
-    fence: int
-    holder: str
-    paths: str
-    until: str
-    granted_at: str
-
-
-class _WaiterRow(msgspec.Struct, frozen=True, kw_only=True):
-    holder: str
-    place: int
-    paths: str
-    until: str
-    since: str
-
-
-_paths = msgspec.json.Decoder(tuple[str, ...]).decode
-
-
 def leases(ledger: Ledger, rest: str, *values: str | int) -> list[Lease]:
     """Leases that no event has ended, be their time over or not; `rest` is the statement after its FROM."""
-    return [
-        Lease(
-            holder=row.holder,
-            paths=_paths(row.paths),
-            fence=row.fence,
-            until=row.until,
-            granted_at=row.granted_at,
-        )
-        for row in ledger.select(_Row, rest, *values)
-    ]
+    return ledger.select(Lease, rest, *values)
 
 
 def with_fence(ledger: Ledger, fence: int) -> Lease | None:
@@ -81,10 +53,7 @@ def fate(ledger: Ledger, fence: int) -> str:
 
 def line(ledger: Ledger) -> tuple[Waiter, ...]:
     """Everybody in line, be their patience over or not, the first one first."""
-    return tuple(
-        Waiter(holder=row.holder, place=row.place, paths=_paths(row.paths), until=row.until, since=row.since)
-        for row in ledger.select(_WaiterRow, "lease_waiters ORDER BY place")
-    )
+    return tuple(ledger.select(Waiter, "lease_waiters ORDER BY place"))
 
 
 def scene(ledger: Ledger, paths: tuple[str, ...] = ()) -> Scene:

@@ -16,8 +16,9 @@ import threading
 from _weakrefset import WeakSet  # `weakref` has it too, but takes longer to load
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args, get_origin
 
 import apsw
 import msgspec
@@ -25,13 +26,16 @@ import msgspec
 from planforge.actions import Action, Advice
 from planforge.errors import LedgerUnreadable, LedgerUnwritable, Locked
 from planforge.kernel.ledger import storage
+from planforge.kernel.ledger.shapes import Fault, Write
 from planforge.kernel.ledger.storage import FORMAT, Opened, in_a_line
 from planforge.kernel.objects import Objects
 
 if TYPE_CHECKING:
     from planforge.kernel.events import Event, Recorded
-    from planforge.kernel.ledger.awaiting import Committer
-    from planforge.kernel.ledger.writing import Writer
+    from planforge.kernel.ledger.committer import Committer
+    from planforge.kernel.ledger.writer import Writer
+
+__all__ = ["PAGE", "Fault", "Ledger", "Write"]
 
 PAGE = 1000
 """How many events are read at a time. Between two pages a reader is in nobody's way."""
@@ -40,24 +44,6 @@ LONGEST_PATH = 490
 """SQLite opens no file whose path has more than 512 bytes, and its journal has a longer name."""
 
 Row = TypeVar("Row", bound=msgspec.Struct)
-
-
-class Write(NamedTuple):
-    """Events to append to one stream, by a writer that has seen `expected` of them (None: however many)."""
-
-    stream: str
-    expected: int | None
-    events: Sequence[Event]
-    key: str = ""
-
-
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a ledger is not what was written."""
-
-    seq: int
-    stream: str
-    kind: str
-    problem: str
 
 
 class Ledger:
@@ -115,7 +101,7 @@ class Ledger:
     def _bring_up_to_date(self) -> None:
         def bring(db: apsw.Connection) -> None:
             if storage.number(db, "PRAGMA user_version") < FORMAT:
-                storage.bring_up_to_date(db)
+                db.execute(f"PRAGMA user_version = {FORMAT}")
                 self._fold_anew(db)
 
         self._begin_to_write().alone(bring)
@@ -172,8 +158,8 @@ class Ledger:
         """
         from asyncio import get_running_loop
 
-        from planforge.kernel.ledger.awaiting import Committer
-        from planforge.kernel.ledger.writing import Request
+        from planforge.kernel.ledger.committer import Committer
+        from planforge.kernel.ledger.writer import Request
 
         committer: Committer | None = getattr(self._local, "committer", None)
         if committer is None or committer.loop is not get_running_loop():
@@ -187,7 +173,7 @@ class Ledger:
         self, writes: Iterable[Write], acknowledge: Mapping[str, int] | None = None
     ) -> list[Recorded]:
         """Add to several streams at once: all of it, or nothing."""
-        from planforge.kernel.ledger.writing import Request
+        from planforge.kernel.ledger.writer import Request
 
         request = Request(tuple(writes), acknowledge=acknowledge)
         return self._tell(self._begin_to_write().submit(request))
@@ -201,7 +187,7 @@ class Ledger:
         It may be called more than once, and in another thread; what counts is what it returns the last
         time. `acknowledge` moves cursors of subscribers in the same transaction.
         """
-        from planforge.kernel.ledger.writing import Request
+        from planforge.kernel.ledger.writer import Request
 
         request = Request(decide=decide, acknowledge=acknowledge)
         return self._tell(self._begin_to_write().submit(request))
@@ -214,7 +200,7 @@ class Ledger:
 
     def _begin_to_write(self) -> Writer:
         # Readers do not need these, and must be quick.
-        from planforge.kernel.ledger.writing import Writer
+        from planforge.kernel.ledger.writer import Writer
         from planforge.kernel.wakeups import Waker
 
         with self._opening:
@@ -241,9 +227,12 @@ class Ledger:
 
     def select(self, kind: type[Row], rest: str, *values: str | int) -> list[Row]:
         """Rows of a projection as structures whose fields are named like its columns."""
-        fields = kind.__struct_fields__
-        rows = self.query(f"SELECT {', '.join(fields)} FROM {rest}", *values)  # noqa: S608  (constants)
-        return [kind(**dict(zip(fields, row, strict=True))) for row in rows]
+        readers = _readers(kind)
+        rows = self.query(f"SELECT {', '.join(readers)} FROM {rest}", *values)  # noqa: S608  (constants)
+        return [
+            kind(**{name: readers[name](value) for name, value in zip(readers, row, strict=True)})
+            for row in rows
+        ]
 
     def version(self, stream: str) -> int:
         """How many events `stream` has."""
@@ -254,7 +243,7 @@ class Ledger:
         """The events of one stream, oldest first, after version `after`."""
         while True:
             where = "WHERE stream = ? AND version > ? ORDER BY version LIMIT ?"
-            page = list(self._read(where, name, after, PAGE))
+            page = list(self.read(where, name, after, PAGE))
             yield from page
             if len(page) < PAGE:
                 return
@@ -264,7 +253,7 @@ class Ledger:
         """All events after sequence number `seq`, oldest first."""
         left = limit if limit >= 0 else sys.maxsize
         while take := min(left, PAGE):
-            page = list(self._read("WHERE seq > ? ORDER BY seq LIMIT ?", seq, take))
+            page = list(self.read("WHERE seq > ? ORDER BY seq LIMIT ?", seq, take))
             yield from page
             if len(page) < take:
                 return
@@ -275,7 +264,7 @@ class Ledger:
         where = "" if stream is None else "WHERE stream = ?"
         order = "version" if stream else "seq"
         values: tuple[str | int, ...] = (count,) if stream is None else (stream, count)
-        return list(self._read(f"{where} ORDER BY {order} DESC LIMIT ?", *values))[::-1]
+        return list(self.read(f"{where} ORDER BY {order} DESC LIMIT ?", *values))[::-1]
 
     def head(self) -> int:
         """The sequence number of the newest event."""
@@ -301,17 +290,29 @@ class Ledger:
         """Everything that is not what was written, as far as it can be told."""
         from planforge.kernel.ledger.faults import faults
 
-        return faults(self)
+        return faults(self.query)
 
-    def _read(self, where: str, *values: str | int) -> Iterator[Recorded]:
+    def read(self, where: str, *values: str | int) -> Iterator[Recorded]:
+        """The events that a condition chooses; whoever reads many asks for a page at a time."""
         # Whoever looks at the tables alone need not load every kind of event.
-        from planforge.kernel.events import Recorded
-        from planforge.kernel.ledger.stored import COLUMNS, read_event
+        from planforge.kernel.ledger.rows import COLUMNS, recorded
 
-        for seq, stream, version, kind, revision, key, at, body, digest in self.query(
-            f"SELECT {COLUMNS} FROM events {where}",  # noqa: S608
-            *values,
-        ):
-            event = read_event(seq, kind, revision, body)
-            hashed = digest.hex() if isinstance(digest, bytes) else ""
-            yield Recorded(seq=seq, stream=stream, version=version, at=at, key=key, event=event, hash=hashed)
+        statement = f"SELECT {COLUMNS} FROM events {where}"  # noqa: S608  (constants)
+        return (recorded(*row) for row in self.query(statement, *values))
+
+
+@cache
+def _readers(kind: type[msgspec.Struct]) -> dict[str, Callable[[Any], Any]]:
+    """What makes of each column the field of that name."""
+    return {field.name: _reader(field.type) for field in msgspec.structs.fields(kind)}
+
+
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """Lists and structures are stored as JSON; everything else as SQLite has it."""
+    if kind is bool or kind is msgspec.Raw:
+        return kind
+    parts = [part for part in (kind, *get_args(kind)) if isinstance(part, type)]
+    if get_origin(kind) is not tuple and not any(issubclass(part, msgspec.Struct) for part in parts):
+        return lambda stored: stored
+    decode = msgspec.json.Decoder(kind).decode
+    return lambda stored: None if stored is None else decode(stored)

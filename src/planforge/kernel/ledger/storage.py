@@ -15,15 +15,13 @@ import apsw
 import msgspec
 
 from planforge.errors import LedgerUnreadable
+from planforge.kernel.ledger.wal import PAGE_BYTES, unread
 
 FORMAT = 8
 """The layout of the file, projections included. An earlier one is brought up to date when it is opened; a
 later one is refused, never guessed at."""
 
 APPLICATION_ID = 0x504C4647  # "PLFG"
-
-PAGE_BYTES = 2048
-"""A commit writes a page of each table that it touches; most events are far smaller than one."""
 
 BUSY_MILLISECONDS = 30_000
 """How long a writer waits for its turn."""
@@ -81,13 +79,6 @@ def make(path: Path) -> None:
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
     connection.close()
-
-
-def bring_up_to_date(connection: apsw.Connection) -> None:
-    """Take all but the projections of an earlier layout to this one. No event is touched."""
-    cursors = next(part for part in TABLES.split(";\n") if "TABLE cursors(" in part)
-    connection.execute(cursors.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))  # format 1 had none
-    connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def connect(path: Path, way: str = "") -> apsw.Connection:
@@ -200,14 +191,11 @@ def _check(connection: apsw.Connection, path: Path, owner: int, found: int) -> N
                 f"the ledger at `{path}` has format {found}, this Planforge reads format {FORMAT}",
                 "use the Planforge version that wrote it",
             )
-        if not connection.readonly("main") and _log(path):
-            from planforge.kernel.ledger.wal import unread
-
-            if count := unread(connection, path):
-                raise LedgerUnreadable(
-                    f"`{path}-wal` is damaged: {count} transactions in it cannot be read",
-                    "restore `.planforge` from a backup; nothing here has been changed",
-                )
+        if not connection.readonly("main") and _log(path) and (count := unread(connection, path)):
+            raise LedgerUnreadable(
+                f"`{path}-wal` is damaged: {count} transactions in it cannot be read",
+                "restore `.planforge` from a backup; nothing here has been changed",
+            )
     except LedgerUnreadable:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # leave the files as they are
         connection.close()

@@ -15,7 +15,8 @@ from typing import Literal
 
 import apsw
 
-from planforge.kernel.ledger.storage import PAGE_BYTES
+PAGE_BYTES = 2048
+"""A commit writes a page of each table that it touches; most events are far smaller than one."""
 
 HEADER = 32
 FRAME_HEADER = 24

@@ -11,7 +11,7 @@ A proof is a zip archive with a fixed order and fixed dates:
 - `objects/HASH`: the bodies that those events refer to;
 - `git/HASH`: the commits, trees and files that were proposed, checked and landed.
 
-Nothing of it is ever unpacked to disk; `proof_reading` reads one that is not trusted.
+Nothing of it is ever unpacked to disk; `proof_faults` reads one that is not trusted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from msgspec import Meta
 
 from planforge.errors import LedgerUnreadable
 from planforge.kernel.events import Recorded
-from planforge.kernel.ledger.stored import chain, read_event
+from planforge.kernel.ledger.rows import chain
+from planforge.kernel.ledger.rows import recorded as read_row
 from planforge.kernel.objects import address
 
 FORMAT = 1
@@ -56,12 +57,10 @@ class Row(Part, frozen=True, kw_only=True, tag_field="line", tag="event"):
     hash: Hash
 
     @property
-    def fields(self) -> tuple[int | str | bytes, ...]:
+    def fields(self) -> tuple[int, str, int, str, int, str, str, bytes]:
         """What its hash is made of, beside the hash before it."""
-        return (
-            *(self.seq, self.stream, self.version, self.kind, self.revision),
-            *(self.key, self.at, self.body.encode()),
-        )
+        body = self.body.encode()
+        return self.seq, self.stream, self.version, self.kind, self.revision, self.key, self.at, body
 
 
 class Skipped(Part, frozen=True, kw_only=True, tag_field="line", tag="other"):
@@ -161,15 +160,7 @@ def recorded(lines: Sequence[Line]) -> Iterator[Recorded]:
     """The events among the lines, in order."""
     for row in lines:
         if isinstance(row, Row):
-            yield Recorded(
-                seq=row.seq,
-                stream=row.stream,
-                version=row.version,
-                at=row.at,
-                key=row.key,
-                event=read_event(row.seq, row.kind, row.revision, row.body.encode()),
-                hash=row.hash,
-            )
+            yield read_row(*row.fields, bytes.fromhex(row.hash))
 
 
 class Kept:

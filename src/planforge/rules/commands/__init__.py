@@ -14,7 +14,7 @@ does what a command says.
 from planforge.rules.commands import shapes
 from planforge.rules.commands.actions import Asked, Malformed, asked
 from planforge.rules.commands.grammar import Misused, NoCommand, looks_like_a_plan, parse, written
-from planforge.rules.commands.shapes import TABLE, Command, Row, usage
+from planforge.rules.commands.shapes import TABLE, Command
 
 __all__ = [
     "TABLE",
@@ -23,11 +23,9 @@ __all__ = [
     "Malformed",
     "Misused",
     "NoCommand",
-    "Row",
     "asked",
     "looks_like_a_plan",
     "parse",
     "shapes",
-    "usage",
     "written",
 ]

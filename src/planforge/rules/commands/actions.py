@@ -13,8 +13,10 @@ as for verdicts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from functools import reduce
+from operator import or_
+from types import GenericAlias
+from typing import Any
 
 import msgspec
 
@@ -29,80 +31,43 @@ MOST = 5
 LARGEST = 20_000
 
 
-class _Action(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="action", rename="camel"
-):
-    """Something an agent may ask for."""
+Field = tuple[str, type[str]] | tuple[str, type[str], str]
+"""A name, its type, and a default if it may be left out."""
+
+PLAN: tuple[Field, ...] = (("planId", str),)
+DESCRIBED: tuple[Field, ...] = (("description", str), ("context", str, ""))
+FIELDS: dict[type[Command], tuple[Field, ...]] = {
+    shapes.ForgeCreate: DESCRIBED,
+    shapes.ForgeResume: PLAN,
+    shapes.ForgeStatus: (),
+    shapes.ForgeCancel: (),
+    shapes.PlanList: (("status", str, ""),),
+    shapes.PlanShow: PLAN,
+    shapes.PlanApprove: PLAN,
+    shapes.PlanClose: PLAN,
+    shapes.PlanCreate: DESCRIBED,
+    shapes.PlanRun: PLAN,
+}
+"""What an agent may ask for, and what it has to say for that."""
 
 
-class _ForgeCreate(_Action, frozen=True, kw_only=True, tag="forgeCreate"):
-    description: str
-    context: str = ""
+def _name(kind: type[Command]) -> str:
+    """What an action is called: `planShow` for `plan show`."""
+    first, _, second = str(kind.__struct_config__.tag).partition(" ")
+    return first + second.capitalize()
 
 
-class _ForgeResume(_Action, frozen=True, kw_only=True, tag="forgeResume"):
-    plan_id: str
-
-
-class _ForgeStatus(_Action, frozen=True, kw_only=True, tag="forgeStatus"):
-    pass
-
-
-class _ForgeCancel(_Action, frozen=True, kw_only=True, tag="forgeCancel"):
-    pass
-
-
-class _PlanList(_Action, frozen=True, kw_only=True, tag="planList"):
-    status: str = ""
-
-
-class _PlanShow(_Action, frozen=True, kw_only=True, tag="planShow"):
-    plan_id: str
-
-
-class _PlanApprove(_Action, frozen=True, kw_only=True, tag="planApprove"):
-    plan_id: str
-
-
-class _PlanClose(_Action, frozen=True, kw_only=True, tag="planClose"):
-    plan_id: str
-
-
-class _PlanCreate(_Action, frozen=True, kw_only=True, tag="planCreate"):
-    description: str
-    context: str = ""
-
-
-class _PlanRun(_Action, frozen=True, kw_only=True, tag="planRun"):
-    plan_id: str
-
-
-_AnyAction: TypeAlias = (
-    _ForgeCreate
-    | _ForgeResume
-    | _ForgeStatus
-    | _ForgeCancel
-    | _PlanList
-    | _PlanShow
-    | _PlanApprove
-    | _PlanClose
-    | _PlanCreate
-    | _PlanRun
-)
-
-FORMS = (
-    "forgeCreate{description, context?}",
-    "forgeResume{planId}",
-    "forgeStatus{}",
-    "forgeCancel{}",
-    "planList{status?}",
-    "planShow{planId}",
-    "planApprove{planId}",
-    "planClose{planId}",
-    "planCreate{description, context?}",
-    "planRun{planId}",
+FORMS = tuple(
+    f"{_name(kind)}{{{', '.join(field[0] + '?' * (len(field) - 2) for field in fields)}}}"
+    for kind, fields in FIELDS.items()
 )
 """The actions with their fields, as agents are told them."""
+
+_KINDS = {
+    msgspec.defstruct(_name(kind), fields, tag=True, tag_field="action", forbid_unknown_fields=True): kind
+    for kind, fields in FIELDS.items()
+}
+_ACTIONS: Any = GenericAlias(tuple, (reduce(or_, _KINDS), ...))
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,49 +114,32 @@ def _read(body: str) -> tuple[Command, ...] | str:
     if len(body) > LARGEST:
         return f"the block `{LABEL}` has {len(body)} characters; at most {LARGEST} are read"
     try:
-        actions = msgspec.json.decode(body, type=tuple[_AnyAction, ...])
+        actions: tuple[msgspec.Struct, ...] = msgspec.json.decode(body, type=_ACTIONS)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
         return f"the block `{LABEL}` cannot be read: {error}"
     if len(actions) > MOST:
         return f"it asks for {len(actions)} actions; at most {MOST} are done"
     commands: list[Command] = []
     for action in actions:
-        found = _meant(action)
+        found = _meant(_KINDS[type(action)], msgspec.structs.asdict(action))
         if isinstance(found, str):
             return found
         commands.append(found)
     return tuple(commands)
 
 
-def _meant(action: _AnyAction) -> Command | str:
+def _meant(kind: type[Command], given: dict[str, str]) -> Command | str:
     """The command that a person would type for it."""
-    match action:
-        case _ForgeCreate(description=description, context=context):
-            found = shapes.ForgeCreate(description=description.strip(), context=context.strip())
-            return found if found.description else "`forgeCreate` says nothing"
-        case _PlanCreate(description=description, context=context):
-            created = shapes.PlanCreate(description=description.strip(), context=context.strip())
-            return created if created.description else "`planCreate` says nothing"
-        case _ForgeStatus():
-            return shapes.ForgeStatus()
-        case _ForgeCancel():
-            return shapes.ForgeCancel()
-        case _PlanList(status=status):
-            if status and status.upper() not in STATUSES:
-                return f"`planList`: `{status}` is no status of a plan"
-            return shapes.PlanList(status=status.upper())
-    return _of_one_plan(action)
-
-
-def _of_one_plan(action: _ForgeResume | _PlanShow | _PlanApprove | _PlanClose | _PlanRun) -> Command | str:
-    kinds: dict[type[_Action], Callable[..., Command]] = {
-        _ForgeResume: shapes.ForgeResume,
-        _PlanShow: shapes.PlanShow,
-        _PlanApprove: shapes.PlanApprove,
-        _PlanClose: shapes.PlanClose,
-        _PlanRun: shapes.PlanRun,
-    }
-    looked_up = parse(f"!plan show {action.plan_id.strip()}")
+    said = {name: text.strip() for name, text in given.items()}
+    if "description" in said:
+        return kind(**said) if said["description"] else f"`{_name(kind)}` says nothing"
+    if "status" in said:
+        if said["status"] and said["status"].upper() not in STATUSES:
+            return f"`{_name(kind)}`: `{given['status']}` is no status of a plan"
+        return shapes.PlanList(status=said["status"].upper())
+    if "planId" not in said:
+        return kind()
+    looked_up = parse(f"!plan show {said['planId']}")
     if not isinstance(looked_up, shapes.PlanShow):
-        return f"`{action.__struct_config__.tag}`: `{action.plan_id}` is not the id of a plan or a task"
-    return kinds[type(action)](plan=looked_up.plan)
+        return f"`{_name(kind)}`: `{given['planId']}` is not the id of a plan or a task"
+    return kind(plan=looked_up.plan)

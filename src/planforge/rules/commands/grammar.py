@@ -52,6 +52,10 @@ class Misused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Parsed: TypeAlias = Command | NoCommand | Misused
+Described: TypeAlias = shapes.PlanCreate | shapes.ForgeCreate | shapes.Fix
+Word: TypeAlias = Callable[[str], Parsed]
+"""What follows the first word of a command, read."""
+Takes: TypeAlias = Callable[[list[str]], tuple[str, list[str]]]
 
 
 class _Wrong(Exception):
@@ -88,32 +92,33 @@ def parse(text: str) -> Parsed:
 # One word each
 
 
-def _plan(rest: str) -> Parsed:
-    if not rest:
-        return shapes.PlanHelp()
-    sub, arguments = _first(rest)
-    if sub in PLAN:
-        return _with_arguments(*PLAN[sub], arguments, f"!plan {sub}", rest)
-    return _describing(rest, shapes.PlanCreate, lambda text: shapes.PlanCreate(description=text), "plan")
+def _reserving(word: str, describes: type[Described], reserved: Mapping[str, type[Command]]) -> Word:
+    """A word that a reserved one may follow; nothing after it asks for help, anything else describes."""
+
+    def read(rest: str) -> Parsed:
+        sub, arguments = _first(rest or "help")
+        if sub in reserved:
+            hint = f'a description that begins with `{sub}` goes in quotation marks: `!{word} "..."`'
+            return _with_arguments(reserved[sub], arguments, hint)
+        if looks_like_a_plan(rest):
+            return _naming_a_plan(rest)
+        return _describing(rest, describes)
+
+    def _naming_a_plan(rest: str) -> Parsed:
+        plan = _plan_or_task([rest])
+        if describes is shapes.ForgeCreate:
+            return shapes.ForgeResume(plan=plan)
+        return Misused(
+            problem=f"`{rest}` is the id of a plan and no description",
+            usage=describes.usage,
+            hint=f"see it with `!plan show {plan}`",
+        )
+
+    return read
 
 
-def _forge(rest: str) -> Parsed:
-    if not rest:
-        return shapes.ForgeHelp()
-    sub, arguments = _first(rest)
-    if sub in FORGE:
-        return _with_arguments(*FORGE[sub], arguments, f"!forge {sub}", rest)
-    if looks_like_a_plan(rest):
-        return shapes.ForgeResume(plan=_plan_or_task([rest]))
-    return _describing(rest, shapes.ForgeCreate, lambda text: shapes.ForgeCreate(description=text), "forge")
-
-
-def _fix(rest: str) -> Parsed:
-    return _describing(rest, shapes.Fix, lambda text: shapes.Fix(description=text), "")
-
-
-def _bare(kind: type[shapes.Status | shapes.Help], word: str) -> Callable[[str], Parsed]:
-    return lambda rest: _with_arguments(kind, _nothing(kind), rest, f"!{word}", "")
+def _bare(kind: type[Command]) -> Word:
+    return lambda rest: _with_arguments(kind, rest)
 
 
 def _stop(rest: str) -> Parsed:
@@ -121,33 +126,22 @@ def _stop(rest: str) -> Parsed:
     return shapes.Stop()
 
 
-def _resume(rest: str) -> Parsed:
-    return _with_arguments(shapes.Resume, _resumed, rest, "!resume", "")
-
-
 # Descriptions
 
 
-def _describing(rest: str, kind: type[Command], made: Callable[[str], Command], word: str) -> Parsed:
+def _describing(rest: str, kind: type[Described]) -> Parsed:
     """A command whose argument is whatever follows, or what stands in quotation marks."""
     description = _unquoted(rest)
     if not description:
-        return Misused(problem="it says nothing", usage=shapes.usage(kind))
+        return Misused(problem="it says nothing", usage=kind.usage)
     first = rest.split(maxsplit=1)[0]
     if description == rest and FLAG.match(first) and _flag(first).startswith("--"):
         return Misused(
             problem=f"there is no `{_flag(first)}` here",
-            usage=shapes.usage(kind),
+            usage=kind.usage,
             hint="a description that begins like that goes in quotation marks",
         )
-    if word == "plan" and description == rest and looks_like_a_plan(rest):
-        plan = _plan_or_task([rest])
-        return Misused(
-            problem=f"`{rest}` is the id of a plan and no description",
-            usage=shapes.usage(kind),
-            hint=f"see it with `!plan show {plan}`",
-        )
-    return made(description)
+    return kind(description=description)
 
 
 def _unquoted(text: str) -> str:
@@ -159,115 +153,41 @@ def _unquoted(text: str) -> str:
 
 # Arguments
 
-Reader: TypeAlias = Callable[[list[str]], Command]
 
-
-def _with_arguments(kind: type[Command], reader: Reader, arguments: str, words: str, rest: str) -> Parsed:
+def _with_arguments(kind: type[Command], arguments: str, hint: str = "") -> Parsed:
     try:
-        return reader(arguments.split())
+        return _read(kind, arguments.split())
     except _Wrong as error:
-        misused = Misused(problem=error.problem, usage=shapes.usage(kind), hint=error.hint)
-    if rest and not misused.hint:
-        misused = msgspec.structs.replace(
-            misused,
-            hint=f"a description that begins with `{words.split()[1]}` goes in quotation marks: "
-            f'`{words.split(maxsplit=1)[0]} "..."`',
-        )
-    return misused
+        return Misused(problem=error.problem, usage=kind.usage, hint=error.hint or hint)
 
 
-def _nothing(kind: Callable[[], Command]) -> Reader:
-    def read(words: list[str]) -> Command:
-        _require_no_more(words)
-        return kind()
-
-    return read
-
-
-def _one_plan(kind: Callable[..., Command]) -> Reader:
-    def read(words: list[str]) -> Command:
-        plan = _plan_or_task(words)
-        _require_no_more(words[1:])
-        return kind(plan=plan)
-
-    return read
-
-
-def _listed(words: list[str]) -> Command:
-    if not words:
-        return shapes.PlanList()
-    status = words[0].upper()
-    if FLAG.match(words[0]) or status not in STATUSES:
-        _refuse_flag(words[0])
-        raise _Wrong(
-            f"`{words[0]}` is no status of a plan; they are {', '.join(each.lower() for each in STATUSES)}"
-        )
-    _require_no_more(words[1:])
-    return shapes.PlanList(status=status)
-
-
-def _closed(words: list[str]) -> Command:
-    return shapes.PlanClose(plan=_plan_or_task(words), reason=_reason(words[1:]))
-
-
-def _cancelled(words: list[str]) -> Command:
-    if not words:
-        return shapes.PlanCancel()
-    return shapes.PlanCancel(plan=_plan_or_task(words), reason=_reason(words[1:]))
-
-
-def _phases(words: list[str]) -> Command:
-    flags = {"--regenerate": False, "--keep-done": False}
-    others = []
-    for word in words:
-        name = _flag(word)
-        if name in flags:
-            flags[name] = True
-        else:
+def _read(kind: type[Command], words: list[str]) -> Command:
+    """The command with what its fields take from the words, one after the other, and nothing left."""
+    fields = msgspec.structs.fields(kind)
+    given: dict[str, str | bool] = {}
+    flags = {f"--{field.name.replace('_', '-')}": field.name for field in fields if field.type is bool}
+    if flags:
+        given |= {flags[_flag(word)]: True for word in words if _flag(word) in flags}
+        words = [word for word in words if _flag(word) not in flags]
+        for word in words:
             _refuse_flag(word)
-            others.append(word)
-    plan = _plan_or_task(others)
-    _require_no_more(others[1:])
-    if flags["--keep-done"] and not flags["--regenerate"]:
+    for field in fields:
+        if field.name not in TAKES or not (words or field.required):
+            continue
+        if field.name == "phase" and kind is shapes.PlanSkip and not PHASE_ID.fullmatch(_plain(words[0])):
+            continue  # a reason may stand there as well, so a phase is only what is written like one
+        given[field.name], words = TAKES[field.name](words)
+    _require_no_more(words)
+    return _checked(kind(**given))
+
+
+def _checked(command: Command) -> Command:
+    if isinstance(command, shapes.PlanPhases) and command.keep_done and not command.regenerate:
         raise _Wrong(
             "`--keep-done` says what stays when phases are made anew, so it needs `--regenerate`",
-            f"type `!plan phases --regenerate --keep-done {plan}`",
+            f"type `!plan phases --regenerate --keep-done {command.plan}`",
         )
-    return shapes.PlanPhases(plan=plan, regenerate=flags["--regenerate"], keep_done=flags["--keep-done"])
-
-
-def _run_phase(words: list[str]) -> Command:
-    plan, phase = _plan_or_task(words), _phase(words[1:])
-    _require_no_more(words[2:])
-    return shapes.PlanRunPhase(plan=plan, phase=phase)
-
-
-def _skipped(words: list[str]) -> Command:
-    plan, (phase, rest) = _plan_or_task(words), _maybe_phase(words[1:])
-    return shapes.PlanSkip(plan=plan, phase=phase, reason=_reason(rest))
-
-
-def _skipped_to(words: list[str]) -> Command:
-    plan, phase = _plan_or_task(words), _phase(words[1:])
-    return shapes.PlanSkipTo(plan=plan, phase=phase, reason=_reason(words[2:]))
-
-
-def _retried(words: list[str]) -> Command:
-    plan = _plan_or_task(words)
-    phase = _phase(words[1:]) if words[1:] else ""
-    _require_no_more(words[2:])
-    return shapes.PlanRetry(plan=plan, phase=phase)
-
-
-def _resumed(words: list[str]) -> Command:
-    if not words:
-        return shapes.Resume()
-    _refuse_flag(words[0])
-    found = RUN_ID.fullmatch(_plain(words[0]))
-    if found is None:
-        raise _Wrong(f"`{words[0]}` is not the id of a run", "write it like `run-003` or `3`")
-    _require_no_more(words[1:])
-    return shapes.Resume(run=f"run-{int(found['number']):03}")
+    return command
 
 
 # Words
@@ -303,11 +223,20 @@ def _phase(words: list[str]) -> str:
     raise _Wrong(f"`{words[0]}` is not the id of a phase", "write it like `phase-2`")
 
 
-def _maybe_phase(words: list[str]) -> tuple[str, list[str]]:
-    """A phase where a reason might stand as well: only what is written like one."""
-    if words and PHASE_ID.fullmatch(_plain(words[0])):
-        return _phase(words), words[1:]
-    return "", words
+def _status(words: list[str]) -> str:
+    _refuse_flag(words[0])
+    if words[0].upper() not in STATUSES:
+        known = ", ".join(each.lower() for each in STATUSES)
+        raise _Wrong(f"`{words[0]}` is no status of a plan; they are {known}")
+    return words[0].upper()
+
+
+def _run(words: list[str]) -> str:
+    _refuse_flag(words[0])
+    found = RUN_ID.fullmatch(_plain(words[0]))
+    if found is None:
+        raise _Wrong(f"`{words[0]}` is not the id of a run", "write it like `run-003` or `3`")
+    return f"run-{int(found['number']):03}"
 
 
 def _reason(words: list[str]) -> str:
@@ -316,6 +245,20 @@ def _reason(words: list[str]) -> str:
     if words:
         _refuse_flag(words[0])
     return " ".join(words)
+
+
+def _one(read: Callable[[list[str]], str]) -> Takes:
+    return lambda words: (read(words), words[1:])
+
+
+TAKES: Mapping[str, Takes] = {
+    "plan": _one(_plan_or_task),
+    "phase": _one(_phase),
+    "status": _one(_status),
+    "run": _one(_run),
+    "reason": lambda words: (_reason(words), []),
+}
+"""For each field that is a word or a text: its value, and the words that are left."""
 
 
 def _require_no_more(words: Iterable[str]) -> None:
@@ -343,42 +286,25 @@ def _plain(word: str) -> str:
     return re.sub(f"[{DASHES}]", "-", word)
 
 
-PLAN: Mapping[str, tuple[type[Command], Reader]] = {
-    "help": (shapes.PlanHelp, _nothing(shapes.PlanHelp)),
-    "list": (shapes.PlanList, _listed),
-    "show": (shapes.PlanShow, _one_plan(shapes.PlanShow)),
-    "approve": (shapes.PlanApprove, _one_plan(shapes.PlanApprove)),
-    "close": (shapes.PlanClose, _closed),
-    "cancel": (shapes.PlanCancel, _cancelled),
-    "phases": (shapes.PlanPhases, _phases),
-    "run": (shapes.PlanRun, _one_plan(shapes.PlanRun)),
-    "run-one": (shapes.PlanRunOne, _one_plan(shapes.PlanRunOne)),
-    "run-phase": (shapes.PlanRunPhase, _run_phase),
-    "skip": (shapes.PlanSkip, _skipped),
-    "skip-to": (shapes.PlanSkipTo, _skipped_to),
-    "audit": (shapes.PlanAudit, _one_plan(shapes.PlanAudit)),
-    "retry": (shapes.PlanRetry, _retried),
-    "land": (shapes.PlanLand, _one_plan(shapes.PlanLand)),
-    "diff": (shapes.PlanDiff, _one_plan(shapes.PlanDiff)),
-}
-"""The words that are reserved after `!plan`; the last three are ours."""
+def _reserved(word: str) -> dict[str, type[Command]]:
+    """The words that are reserved after another one, with the commands that they make."""
+    kinds = {str(kind.__struct_config__.tag): kind for kind in shapes.TABLE if kind not in WITHOUT_WORD}
+    return {tag.partition(" ")[2]: kind for tag, kind in kinds.items() if tag.startswith(f"{word} ")}
 
-FORGE: Mapping[str, tuple[type[Command], Reader]] = {
-    "help": (shapes.ForgeHelp, _nothing(shapes.ForgeHelp)),
-    "status": (shapes.ForgeStatus, _nothing(shapes.ForgeStatus)),
-    "cancel": (shapes.ForgeCancel, _nothing(shapes.ForgeCancel)),
-    "audit": (shapes.ForgeAudit, _one_plan(shapes.ForgeAudit)),
-}
-"""The words that are reserved after `!forge`."""
 
-WORDS: Mapping[str, Callable[[str], Parsed]] = {
-    "plan": _plan,
-    "forge": _forge,
-    "fix": _fix,
-    "status": _bare(shapes.Status, "status"),
+WITHOUT_WORD = (shapes.PlanCreate, shapes.ForgeCreate, shapes.ForgeResume)
+"""Commands that are known by what they name or describe."""
+
+PLAN, FORGE = _reserved("plan"), _reserved("forge")
+
+WORDS: Mapping[str, Word] = {
+    "plan": _reserving("plan", shapes.PlanCreate, PLAN),
+    "forge": _reserving("forge", shapes.ForgeCreate, FORGE),
+    "fix": lambda rest: _describing(rest, shapes.Fix),
+    "status": _bare(shapes.Status),
     "stop": _stop,
-    "resume": _resume,
-    "help": _bare(shapes.Help, "help"),
+    "resume": _bare(shapes.Resume),
+    "help": _bare(shapes.Help),
 }
 
 
@@ -388,12 +314,10 @@ WORDS: Mapping[str, Callable[[str], Parsed]] = {
 def written(command: Command) -> str:
     """The command as a person types it; what was said around a description is not part of that."""
     match command:
-        case shapes.PlanCreate(description=text):
-            return _described("!plan", text, shapes.PlanCreate(description=text))
-        case shapes.ForgeCreate(description=text):
-            return _described("!forge", text, shapes.ForgeCreate(description=text))
-        case shapes.Fix(description=text):
-            return _described("!fix", text, command)
+        case shapes.PlanCreate() | shapes.ForgeCreate() | shapes.Fix():
+            meant, word = type(command)(description=command.description), command.usage.split()[0]
+            plain = f"{word} {command.description}"
+            return plain if parse(plain) == meant else f'{word} "{command.description}"'
         case shapes.ForgeResume(plan=plan):
             return f"!forge {plan}"
         case shapes.PlanPhases(plan=plan, regenerate=regenerate, keep_done=keep_done):
@@ -401,8 +325,3 @@ def written(command: Command) -> str:
             return f"!plan phases {flags}{plan}"
     words = [str(getattr(command, name)) for name in command.__struct_fields__]
     return " ".join([f"!{command.__struct_config__.tag}", *filter(None, words)])
-
-
-def _described(words: str, text: str, meant: Command) -> str:
-    plain = f"{words} {text}"
-    return plain if parse(plain) == meant else f'{words} "{text}"'

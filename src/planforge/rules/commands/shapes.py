@@ -1,319 +1,255 @@
 """
-Every command as data, and the table that says how each is typed, what it does and who may give it.
+Every command as data: how it is typed, what it does and who may give it.
 
-A command is a tagged structure, so that it can be recorded, sent and compared. The table is what help, usage
-errors and the documentation are made from; a command that is missing in it does not load.
+A command is a tagged structure, so that it can be recorded, sent and compared. Help, usage errors and the
+documentation are made from its usage and its docstring.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import ClassVar
 
 import msgspec
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What somebody may type to a chat."""
+
+    usage: ClassVar[str]
+    """How it is typed."""
+    person: ClassVar[bool] = False
+    """Whether only a person may give it."""
+
+    @classmethod
+    def meaning(cls) -> str:
+        """What it does, as help says it."""
+        said = (cls.__doc__ or "").removesuffix(".")
+        return said[:1].lower() + said[1:]
+
 
 # Plans
 
 
-class PlanHelp(msgspec.Struct, frozen=True, kw_only=True, tag="plan help"):
-    """List the commands about plans."""
+class PlanHelp(Command, frozen=True, kw_only=True, tag="plan help"):
+    """List these commands."""
+
+    usage = "!plan [help]"
 
 
-class PlanCreate(msgspec.Struct, frozen=True, kw_only=True, tag="plan create", omit_defaults=True):
-    """Make a plan from a description, to be filled in by hand or by a forge."""
+class PlanCreate(Command, frozen=True, kw_only=True, tag="plan create"):
+    """Create a plan from a description."""
 
+    usage = "!plan <description>"
     description: str
     context: str = ""
     """What was said around it; a person's command has none of its own."""
 
 
-class PlanList(msgspec.Struct, frozen=True, kw_only=True, tag="plan list", omit_defaults=True):
-    """One line for each plan, or for those with one status."""
+class PlanList(Command, frozen=True, kw_only=True, tag="plan list"):
+    """List plans, one line each."""
 
+    usage = "!plan list [<status>]"
     status: str = ""
 
 
-class PlanShow(msgspec.Struct, frozen=True, kw_only=True, tag="plan show"):
-    """One plan."""
+class PlanShow(Command, frozen=True, kw_only=True, tag="plan show"):
+    """Show a plan and its status."""
 
+    usage = "!plan show <plan-id|task-id>"
     plan: str
 
 
-class PlanApprove(msgspec.Struct, frozen=True, kw_only=True, tag="plan approve"):
-    """Say yes to a plan."""
+class PlanApprove(Command, frozen=True, kw_only=True, tag="plan approve"):
+    """Approve a plan as it is now."""
 
+    usage = "!plan approve <id>"
+    person = True
     plan: str
 
 
-class PlanClose(msgspec.Struct, frozen=True, kw_only=True, tag="plan close", omit_defaults=True):
-    """Say that nothing more is to be done with a plan."""
+class PlanClose(Command, frozen=True, kw_only=True, tag="plan close"):
+    """Close a finished plan."""
 
+    usage = "!plan close <id> [<reason>]"
+    person = True
     plan: str
     reason: str = ""
 
 
-class PlanCancel(msgspec.Struct, frozen=True, kw_only=True, tag="plan cancel", omit_defaults=True):
-    """Stop the run of a plan and give the plan up; without one, stop the run of a plan that goes on here."""
+class PlanCancel(Command, frozen=True, kw_only=True, tag="plan cancel"):
+    """Cancel a plan and its run; alone: stop the run in this chat."""
 
+    usage = "!plan cancel [<id> [<reason>]]"
+    person = True
     plan: str = ""
     reason: str = ""
 
 
-class PlanPhases(msgspec.Struct, frozen=True, kw_only=True, tag="plan phases", omit_defaults=True):
-    """Show the phases of a plan, making them if there are none."""
+class PlanPhases(Command, frozen=True, kw_only=True, tag="plan phases"):
+    """Show its phases; generate them if there are none."""
 
+    usage = "!plan phases [--regenerate [--keep-done]] <id>"
     plan: str
     regenerate: bool = False
     keep_done: bool = False
 
 
-class PlanRun(msgspec.Struct, frozen=True, kw_only=True, tag="plan run"):
-    """Carry out what is left of a plan."""
+class PlanRun(Command, frozen=True, kw_only=True, tag="plan run"):
+    """Run all remaining phases."""
 
+    usage = "!plan run <id>"
     plan: str
 
 
-class PlanRunOne(msgspec.Struct, frozen=True, kw_only=True, tag="plan run-one"):
-    """Carry out the next phase."""
+class PlanRunOne(Command, frozen=True, kw_only=True, tag="plan run-one"):
+    """Run only the next phase."""
 
+    usage = "!plan run-one <id>"
     plan: str
 
 
-class PlanRunPhase(msgspec.Struct, frozen=True, kw_only=True, tag="plan run-phase"):
-    """Carry out one phase."""
+class PlanRunPhase(Command, frozen=True, kw_only=True, tag="plan run-phase"):
+    """Run one phase."""
 
+    usage = "!plan run-phase <id> <phase-id>"
     plan: str
     phase: str
 
 
-class PlanSkip(msgspec.Struct, frozen=True, kw_only=True, tag="plan skip", omit_defaults=True):
-    """Leave out the phase that is under way or has failed, or the one that is named."""
+class PlanSkip(Command, frozen=True, kw_only=True, tag="plan skip"):
+    """Skip the running or failed phase."""
 
+    usage = "!plan skip <id> [<phase-id>] [<reason>]"
+    person = True
     plan: str
     phase: str = ""
     reason: str = ""
 
 
-class PlanSkipTo(msgspec.Struct, frozen=True, kw_only=True, tag="plan skip-to", omit_defaults=True):
-    """Leave out whatever comes before a phase."""
+class PlanSkipTo(Command, frozen=True, kw_only=True, tag="plan skip-to"):
+    """Skip all phases before this one."""
 
+    usage = "!plan skip-to <id> <phase-id> [<reason>]"
+    person = True
     plan: str
     phase: str
     reason: str = ""
 
 
-class PlanRetry(msgspec.Struct, frozen=True, kw_only=True, tag="plan retry", omit_defaults=True):
-    """Try the phase that has failed once more, or the one that is named."""
+class PlanRetry(Command, frozen=True, kw_only=True, tag="plan retry"):
+    """Retry the failed phase."""
 
+    usage = "!plan retry <id> [<phase-id>]"
+    person = True
     plan: str
     phase: str = ""
 
 
-class PlanAudit(msgspec.Struct, frozen=True, kw_only=True, tag="plan audit"):
-    """Audit a plan as it is now."""
+class PlanAudit(Command, frozen=True, kw_only=True, tag="plan audit"):
+    """Check its form, then audit it."""
 
+    usage = "!plan audit <id>"
     plan: str
 
 
-class PlanLand(msgspec.Struct, frozen=True, kw_only=True, tag="plan land"):
+class PlanLand(Command, frozen=True, kw_only=True, tag="plan land"):
     """Land a finished plan."""
 
+    usage = "!plan land <id>"
+    person = True
     plan: str
 
 
-class PlanDiff(msgspec.Struct, frozen=True, kw_only=True, tag="plan diff"):
-    """Show what changed in a plan since its last audit."""
+class PlanDiff(Command, frozen=True, kw_only=True, tag="plan diff"):
+    """What changed since its last audit."""
 
+    usage = "!plan diff <id>"
     plan: str
 
 
 # Forges
 
 
-class ForgeHelp(msgspec.Struct, frozen=True, kw_only=True, tag="forge help"):
-    """List the commands about forging."""
+class ForgeHelp(Command, frozen=True, kw_only=True, tag="forge help"):
+    """List these commands."""
+
+    usage = "!forge [help]"
 
 
-class ForgeCreate(msgspec.Struct, frozen=True, kw_only=True, tag="forge create", omit_defaults=True):
+class ForgeCreate(Command, frozen=True, kw_only=True, tag="forge create"):
     """Draft a plan and audit it until nothing blocks."""
 
+    usage = "!forge <description>"
     description: str
     context: str = ""
 
 
-class ForgeResume(msgspec.Struct, frozen=True, kw_only=True, tag="forge resume"):
-    """Go on with the forge of a plan; one that is approved is carried out."""
+class ForgeResume(Command, frozen=True, kw_only=True, tag="forge resume"):
+    """Resume its audits; if it is approved, run it."""
 
+    usage = "!forge <plan-id>"
     plan: str
 
 
-class ForgeStatus(msgspec.Struct, frozen=True, kw_only=True, tag="forge status"):
-    """Say whether a forge is under way."""
+class ForgeStatus(Command, frozen=True, kw_only=True, tag="forge status"):
+    """Show whether a forge is running."""
+
+    usage = "!forge status"
 
 
-class ForgeCancel(msgspec.Struct, frozen=True, kw_only=True, tag="forge cancel"):
-    """End the forge that is under way, for good."""
+class ForgeCancel(Command, frozen=True, kw_only=True, tag="forge cancel"):
+    """Cancel the running forge."""
+
+    usage = "!forge cancel"
 
 
-class ForgeAudit(msgspec.Struct, frozen=True, kw_only=True, tag="forge audit"):
-    """Audit a plan as it is now."""
+class ForgeAudit(Command, frozen=True, kw_only=True, tag="forge audit"):
+    """The same as !plan audit."""
 
+    usage = "!forge audit <id>"
     plan: str
 
 
 # Everything
 
 
-class Help(msgspec.Struct, frozen=True, kw_only=True, tag="help"):
-    """List all commands."""
+class Fix(Command, frozen=True, kw_only=True, tag="fix"):
+    """Make a small change without a plan."""
 
-
-class Status(msgspec.Struct, frozen=True, kw_only=True, tag="status"):
-    """Show what there is, what waits and what to type next."""
-
-
-class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
-    """Stop what goes on here. Nothing is lost."""
-
-
-class Resume(msgspec.Struct, frozen=True, kw_only=True, tag="resume", omit_defaults=True):
-    """Go on with a run, or with every run that can go on."""
-
-    run: str = ""
-
-
-class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix"):
-    """Mend something small without a plan."""
-
+    usage = "!fix <description>"
+    person = True
     description: str
 
 
-Command: TypeAlias = (
-    PlanHelp
-    | PlanCreate
-    | PlanList
-    | PlanShow
-    | PlanApprove
-    | PlanClose
-    | PlanCancel
-    | PlanPhases
-    | PlanRun
-    | PlanRunOne
-    | PlanRunPhase
-    | PlanSkip
-    | PlanSkipTo
-    | PlanRetry
-    | PlanAudit
-    | PlanLand
-    | PlanDiff
-    | ForgeHelp
-    | ForgeCreate
-    | ForgeResume
-    | ForgeStatus
-    | ForgeCancel
-    | ForgeAudit
-    | Help
-    | Status
-    | Stop
-    | Resume
-    | Fix
-)
+class Status(Command, frozen=True, kw_only=True, tag="status"):
+    """Show plans, runs, what waits, and the next command."""
+
+    usage = "!status"
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """How a command is typed, what it does, and whether only a person may give it."""
+class Stop(Command, frozen=True, kw_only=True, tag="stop"):
+    """Stop the running work; nothing is lost."""
 
-    command: type[Command]
-    usage: str
-    meaning: str
-    person: bool = False
+    usage = "!stop"
 
 
-TABLE: tuple[Row, ...] = (
-    Row(command=PlanHelp, usage="!plan [help]", meaning="list these commands"),
-    Row(command=PlanCreate, usage="!plan <description>", meaning="create a plan from a description"),
-    Row(command=PlanList, usage="!plan list [<status>]", meaning="list plans, one line each"),
-    Row(command=PlanShow, usage="!plan show <plan-id|task-id>", meaning="show a plan and its status"),
-    Row(command=PlanApprove, usage="!plan approve <id>", meaning="approve a plan as it is now", person=True),
-    Row(
-        command=PlanClose,
-        usage="!plan close <id> [<reason>]",
-        meaning="close a finished plan",
-        person=True,
-    ),
-    Row(
-        command=PlanCancel,
-        usage="!plan cancel [<id> [<reason>]]",
-        meaning="cancel a plan and its run; alone: stop the run in this chat",
-        person=True,
-    ),
-    Row(
-        command=PlanPhases,
-        usage="!plan phases [--regenerate [--keep-done]] <id>",
-        meaning="show its phases; generate them if there are none",
-    ),
-    Row(command=PlanRun, usage="!plan run <id>", meaning="run all remaining phases"),
-    Row(command=PlanRunOne, usage="!plan run-one <id>", meaning="run only the next phase"),
-    Row(command=PlanRunPhase, usage="!plan run-phase <id> <phase-id>", meaning="run one phase"),
-    Row(
-        command=PlanSkip,
-        usage="!plan skip <id> [<phase-id>] [<reason>]",
-        meaning="skip the running or failed phase",
-        person=True,
-    ),
-    Row(
-        command=PlanSkipTo,
-        usage="!plan skip-to <id> <phase-id> [<reason>]",
-        meaning="skip all phases before this one",
-        person=True,
-    ),
-    Row(
-        command=PlanRetry,
-        usage="!plan retry <id> [<phase-id>]",
-        meaning="retry the failed phase",
-        person=True,
-    ),
-    Row(command=PlanAudit, usage="!plan audit <id>", meaning="check its form, then audit it"),
-    Row(command=PlanLand, usage="!plan land <id>", meaning="land a finished plan", person=True),
-    Row(command=PlanDiff, usage="!plan diff <id>", meaning="what changed since its last audit"),
-    Row(command=ForgeHelp, usage="!forge [help]", meaning="list these commands"),
-    Row(
-        command=ForgeCreate,
-        usage="!forge <description>",
-        meaning="draft a plan and audit it until nothing blocks",
-    ),
-    Row(
-        command=ForgeResume,
-        usage="!forge <plan-id>",
-        meaning="resume its audits; if it is approved, run it",
-    ),
-    Row(command=ForgeStatus, usage="!forge status", meaning="show whether a forge is running"),
-    Row(command=ForgeCancel, usage="!forge cancel", meaning="cancel the running forge"),
-    Row(command=ForgeAudit, usage="!forge audit <id>", meaning="the same as !plan audit"),
-    Row(
-        command=Fix,
-        usage="!fix <description>",
-        meaning="make a small change without a plan",
-        person=True,
-    ),
-    Row(command=Status, usage="!status", meaning="show plans, runs, what waits, and the next command"),
-    Row(command=Stop, usage="!stop", meaning="stop the running work; nothing is lost"),
-    Row(command=Resume, usage="!resume [<run-id>]", meaning="resume interrupted or waiting runs"),
-    Row(command=Help, usage="!help", meaning="list all commands"),
-)
+class Resume(Command, frozen=True, kw_only=True, tag="resume"):
+    """Resume interrupted or waiting runs."""
 
-_ROWS: dict[type[Command], Row] = {row.command: row for row in TABLE}
+    usage = "!resume [<run-id>]"
+    run: str = ""
 
 
-def row(kind: type[Command]) -> Row:
-    """What the table says of a kind of command."""
-    return _ROWS[kind]
+class Help(Command, frozen=True, kw_only=True, tag="help"):
+    """List all commands."""
+
+    usage = "!help"
 
 
-def usage(kind: type[Command]) -> str:
-    """How a kind of command is typed."""
-    return _ROWS[kind].usage
+TABLE: tuple[type[Command], ...] = tuple(Command.__subclasses__())
+"""All of them, in the order in which help lists them."""
 
 
-def rows(word: str = "") -> tuple[Row, ...]:
+def rows(word: str = "") -> tuple[type[Command], ...]:
     """The commands that begin with `!word`, or all."""
     return tuple(found for found in TABLE if not word or found.usage.split()[0] == f"!{word}")

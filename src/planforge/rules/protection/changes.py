@@ -8,12 +8,12 @@ from functools import lru_cache
 
 import msgspec
 
-from planforge.rules.protection import ProtectedChange, Protection
 from planforge.rules.protection.checks import altered, sets_checks
 from planforge.rules.protection.dependencies import compared, is_manifest
 from planforge.rules.protection.migrations import is_migration
 from planforge.rules.protection.names import alike, same
 from planforge.rules.protection.patterns import Patterns
+from planforge.rules.protection.shapes import ProtectedChange, Protection
 from planforge.rules.protection.table import DEFAULTS, NOT_MEANT, WORDS, Kind
 
 SHOWN = 12

@@ -3,7 +3,7 @@ Finds what makes a green test suite worth less than it looks.
 
 `scan` reads one file and says where it breaks a rule of `issues.RULES`. It looks at code and
 comments, never at strings, documents or fixtures. `integrity.compare` compares two states of a
-suite, `inventory` counts one file. Nothing here reads a file or a clock.
+suite. Nothing here reads a file or a clock.
 
 What does the work is loaded when it is asked for: settings name waivers, and a command that
 only reads settings should not wait for a lexer.
@@ -12,14 +12,10 @@ only reads settings should not wait for a lexer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from planforge.rules.scanning.issues import RULES, Issue, Rule, Waiver
 
-if TYPE_CHECKING:
-    from planforge.rules.scanning.counts import Inventory
-
-__all__ = ["RULES", "Issue", "Rule", "Waiver", "inventory", "scan"]
+__all__ = ["RULES", "Issue", "Rule", "Waiver", "scan"]
 
 
 def scan(
@@ -34,10 +30,3 @@ def scan(
     from planforge.rules.scanning import scanner
 
     return scanner.scan(path, text, waivers, strict_xfail=strict_xfail)
-
-
-def inventory(path: str, text: str) -> Inventory:
-    """How many tests, assertions and skips a file has."""
-    from planforge.rules.scanning import counts
-
-    return counts.inventory(path, text)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from planforge.rules.scanning.outlines import Outline
-from planforge.rules.scanning.reading import opened, outline
 
 
 class Inventory(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,20 +24,6 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """The counts of one file before and after."""
-
-    path: str
-    before: Inventory
-    after: Inventory
-
-
-def inventory(path: str, text: str) -> Inventory:
-    """The counts of one file."""
-    source = opened(path, text)
-    return Inventory() if source is None else counted(outline(source))
-
-
 def counted(found: Outline) -> Inventory:
     """The counts of an outline."""
     return Inventory(
@@ -51,14 +34,3 @@ def counted(found: Outline) -> Inventory:
         + len(found.loose),
         skips=len(found.skips),
     )
-
-
-def changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
-    """The counts of every test file that changed, by path."""
-    found = []
-    for path in sorted({*before, *after}):
-        old = inventory(path, before[path]) if path in before else Inventory()
-        new = inventory(path, after[path]) if path in after else Inventory()
-        if old != Inventory() or new != Inventory():
-            found.append(Change(path=path, before=old, after=new))
-    return tuple(found)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from planforge.rules.findings import Finding, Severity
 from planforge.rules.scanning.languages import Language
-from planforge.rules.scanning.python.assertions import called, dotted
 from planforge.rules.scanning.python.outline import Module
+from planforge.rules.scanning.python_assertions import called, dotted
 from planforge.rules.scanning.source import Source
 from planforge.rules.scanning.suites import Suite
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from planforge.rules.scanning.integrity import SNAPSHOT
 from planforge.rules.scanning.outlines import Case
-from planforge.rules.scanning.suites import Suite
+from planforge.rules.scanning.suites import Suite, changed_suites
 
 
 def former(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
@@ -22,11 +22,10 @@ def former(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ..
 
     Both have the texts of the changed files by path; a file that is not there has no key.
     """
-    changed = {path for path in {*before, *after} if before.get(path) != after.get(path)}
-    old = Suite({path: text for path, text in before.items() if path in changed})
-    new = Suite({path: text for path, text in after.items() if path in changed})
+    old, new = changed_suites(before, after)
     if not any(_is_test(old, path) and not _extended(old, new, path) for path in old.texts):
         return ()
+    changed = {*old.texts, *new.texts}
     return tuple(sorted(path for path in changed if _is_test(old, path) or _is_test(new, path)))
 
 

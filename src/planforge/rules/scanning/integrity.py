@@ -15,9 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from planforge.kernel import paths
 from planforge.rules.findings import Finding, Severity
-from planforge.rules.scanning import collecting, doubles, loosening, scan
+from planforge.rules.scanning import collection as collecting
+from planforge.rules.scanning import doubles, loosening, scan
 from planforge.rules.scanning.issues import Issue, Waiver
-from planforge.rules.scanning.suites import Placed, PlacedSkip, Suite, pairs
+from planforge.rules.scanning.suites import Placed, PlacedSkip, Suite, changed_suites, pairs
 
 Pairs = list[tuple[Placed, Placed]]
 
@@ -54,9 +55,7 @@ def compare(
     `pinned` are globs of acceptance tests, which an implementing step may not touch. `waivers`
     are those that are still live; they let new issues and new skips pass, and nothing else.
     """
-    changed = {path for path in {*before, *after} if before.get(path) != after.get(path)}
-    old = Suite({path: text for path, text in before.items() if path in changed})
-    new = Suite({path: text for path, text in after.items() if path in changed})
+    old, new = changed_suites(before, after)
     together = pairs(old.cases, new.cases)
     found = [
         *_pinned(old, new, pinned),

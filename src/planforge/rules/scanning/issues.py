@@ -16,7 +16,7 @@ import msgspec
 
 from planforge.errors import InvalidInput, did_you_mean
 from planforge.kernel import paths
-from planforge.rules.findings import Evidence, Finding, Severity
+from planforge.rules.findings import Severity
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,18 +204,6 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
     def blocks(self) -> bool:
         """Whether it fails a scan."""
         return self.severity is Severity.BLOCKING and not self.waived
-
-    @property
-    def finding(self) -> Finding:
-        """The same as a finding."""
-        return Finding(
-            severity=self.severity,
-            title=f"{self.rule}: {self.message}",
-            detail=self.snippet,
-            location=f"{self.path}:{self.line}",
-            recommendation=RULES[self.rule].instead,
-            evidence=Evidence.QUOTED,
-        )
 
 
 class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -153,7 +153,6 @@ PIPELINE_SCRIPT = re.compile(
     r"(?:.*[.\-_])?(?:run[.\-_]?)?(?:test|tests|check|checks|ci|verify|lint|validate)(?:[.\-_].*)?",
     re.IGNORECASE,
 )
-CHECKING_SETTINGS = frozenset(BY_NAME) - {"rakefile"}
 
 
 def language_of(path: str, text: str) -> Language | None:

@@ -57,11 +57,6 @@ def issues(source: Source) -> Iterator[Issue]:
         yield from _in_tox(source)
 
 
-def is_pipeline(source: Source) -> bool:
-    """Whether a file is one that runs checks."""
-    return source.role is Role.PIPELINE
-
-
 def checks(text: str) -> list[str]:
     """The commands of a script that check something, in order."""
     return [" ".join(found["command"].split()) for found in CHECK.finditer(_joined(text))]

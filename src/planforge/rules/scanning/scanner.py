@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from planforge.rules.scanning import cases, comments, pipelines
 from planforge.rules.scanning.counts import Inventory, counted
+from planforge.rules.scanning.inspection import opened, outline
 from planforge.rules.scanning.issues import Issue, Waiver, waive
 from planforge.rules.scanning.languages import Language, Role
 from planforge.rules.scanning.others import rules as others
 from planforge.rules.scanning.outlines import Outline
 from planforge.rules.scanning.python import rules as python
-from planforge.rules.scanning.reading import opened, outline
 from planforge.rules.scanning.source import Source
 
 TOLD_BY_TREE = re.compile(r"__eq__|NotImplementedError|#[^\n]*(?:TODO|FIXME|implement)", re.IGNORECASE)

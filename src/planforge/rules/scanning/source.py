@@ -15,7 +15,10 @@ from typing import NamedTuple
 from planforge.rules.scanning.issues import RULES, Issue
 from planforge.rules.scanning.languages import Language, Role
 from planforge.rules.scanning.lexing import Kind, Token, blanked, tokens
-from planforge.rules.scanning.python.assertions import resolve_aliases
+from planforge.rules.scanning.python_assertions import resolve_aliases
+
+Node = ast.expr | ast.stmt | ast.ExceptHandler
+"""What of Python's syntax tree has a place."""
 
 SNIPPET = 120
 ALIASED = re.compile(r"=[^=\n(]*\.\w*[aA]ssert\w*[ \t]*(?:$|[,#)])", re.MULTILINE)
@@ -159,10 +162,14 @@ class Source:
             return start + column_in_bytes
         return start + len(content.encode()[:column_in_bytes].decode("utf-8", "replace"))
 
+    def start(self, node: Node) -> int:
+        """Where a node of Python's syntax tree begins."""
+        return self.offset(node.lineno, node.col_offset)
+
     def segment(self, node: ast.expr | ast.stmt) -> str:
         """The text of a node of Python's syntax tree."""
-        start = self.offset(node.lineno, node.col_offset)
-        return self.text[start : self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)]
+        end = self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        return self.text[self.start(node) : end]
 
     @cached_property
     def comments(self) -> list[Comment]:
@@ -232,8 +239,11 @@ class Source:
             if part.kind is Kind.STRING:
                 yield self.text[part.start : part.end]
 
-    def issue(self, rule: str, at: int, message: str, *, about: tuple[int, int] | None = None) -> Issue:
-        """What a rule says about a place; `about` is where what it is about begins and ends."""
+    def issue(
+        self, rule: str, at: int | Node, message: str, *, about: tuple[int, int] | None = None
+    ) -> Issue:
+        """What a rule says about a place or a node; `about` is where what it is about begins and ends."""
+        at = at if isinstance(at, int) else self.start(at)
         line = self.line(at)
         return Issue(
             rule=rule,

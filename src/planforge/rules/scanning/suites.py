@@ -7,10 +7,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
+from planforge.rules.scanning.inspection import opened, outline
 from planforge.rules.scanning.languages import Language, Role
 from planforge.rules.scanning.outlines import Case, Helper, Outline, Skip
 from planforge.rules.scanning.python.outline import helpers
-from planforge.rules.scanning.reading import opened, outline
 from planforge.rules.scanning.source import Source
 
 DEPTH = 6
@@ -113,6 +113,13 @@ class Suite:
         for _ in range(DEPTH):
             called |= {inner for name in called if name in self.helpers for inner in self.helpers[name].calls}
         return sum(helper.assertions for name, helper in self.helpers.items() if name not in called)
+
+
+def changed_suites(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Suite, Suite]:
+    """The tests of the files that are not the same before and after."""
+    changed = {path for path in {*before, *after} if before.get(path) != after.get(path)}
+    old, new = ({path: text for path, text in texts.items() if path in changed} for texts in (before, after))
+    return Suite(old), Suite(new)
 
 
 def pairs(before: list[Placed], after: list[Placed]) -> list[tuple[Placed, Placed]]:

@@ -16,9 +16,9 @@ from typing import NoReturn
 import msgspec
 
 from planforge.rules.findings import Finding, Severity, evidence_in, worst
+from planforge.rules.verdicts.answers import NOT_CLEAR, plain, spoken, too_large
 from planforge.rules.verdicts.judgement import Judgement, Verdict, unknown
 from planforge.rules.verdicts.marks import Mark, marks_in
-from planforge.rules.verdicts.reading import NOT_CLEAR, plain, spoken, too_large
 
 MAX_UNREADABLE_OBJECTS = 1_000
 CLEAN = "none"

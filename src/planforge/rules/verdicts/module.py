@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 
 from planforge.rules.findings import Finding, Severity, evidence_in
+from planforge.rules.verdicts.answers import dissent, spoken, too_large
 from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, unknown
-from planforge.rules.verdicts.reading import dissent, spoken, too_large
 
 VOCABULARY = {"approve": Verdict.APPROVED, "reject": Verdict.REVISION}
 LINE = re.compile(

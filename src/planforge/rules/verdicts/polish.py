@@ -17,8 +17,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from planforge.rules.findings import Finding, Severity, evidence_in
+from planforge.rules.verdicts.answers import plain, spoken, too_large
 from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, unknown
-from planforge.rules.verdicts.reading import plain, spoken, too_large
 
 SEVERITIES = {"critical": Severity.BLOCKING, "medium": Severity.MEDIUM, "minor": Severity.MINOR}
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 
+from planforge.rules.verdicts.answers import dissent, spoken, too_large
 from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, unknown
-from planforge.rules.verdicts.reading import dissent, spoken, too_large
 
 VOCABULARY = {
     "approved": Verdict.APPROVED,

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from planforge.rules import sarif
 from planforge.rules.findings import Evidence, Finding, Severity, names_a_file, worst
 from planforge.rules.sarif import LEVELS, Descriptor, Result, Run, Text
+from planforge.rules.verdicts.answers import plain
 from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, unknown
-from planforge.rules.verdicts.reading import plain
 
 SEVERITIES = {
     "error": Severity.BLOCKING,

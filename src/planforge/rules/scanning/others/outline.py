@@ -35,11 +35,6 @@ BEFORE_CLOSING = re.compile(r",([)\]}])")
 CALL = re.compile(r"([\w$]+)\s*\(")
 
 
-def counted(names: list[str]) -> dict[str, int]:
-    """Each name with how often it occurs."""
-    return dict(Counter(names))
-
-
 def outline(source: Source) -> Outline:
     """The tests of a file."""
     grammar = GRAMMARS.get(source.language)
@@ -198,7 +193,7 @@ class Reader:
             empty=not inside.strip("{} \t\n;)"),
             rows=rows,
             body=squeezed(self.source, body, end),
-            calls=counted(CALL.findall(self.code, body, end)),
+            calls=dict(Counter(CALL.findall(self.code, body, end))),
         )
 
     def may_assert(self, start: int, end: int) -> bool:

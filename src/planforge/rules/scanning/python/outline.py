@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import NamedTuple
 
+from planforge.rules.scanning import python_assertions as assertions
 from planforge.rules.scanning.languages import NAMED_TEST, Language
 from planforge.rules.scanning.outlines import Assertion, Case, Helper, Outline, Strength
-from planforge.rules.scanning.python import assertions
-from planforge.rules.scanning.python.assertions import (
+from planforge.rules.scanning.python.skips import Found, Function, skips
+from planforge.rules.scanning.python_assertions import (
     ASSERTING,
     asserting_name,
     asserts,
@@ -18,10 +18,8 @@ from planforge.rules.scanning.python.assertions import (
     constant_truth,
     dotted,
 )
-from planforge.rules.scanning.python.skips import skips
 from planforge.rules.scanning.source import Source, children
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 QUIET_METHODS = frozenset(
@@ -51,14 +49,6 @@ ROUNDS = 12
 UNWRAPPED = frozenset(
     ["enumerate", "zip", "sorted", "reversed", "list", "tuple", "set", "iter", "items", "dict"]
 )
-
-
-class Found(NamedTuple):
-    """A test and where it was found."""
-
-    node: Function
-    name: str
-    owners: tuple[ast.ClassDef, ...]
 
 
 class Module:
@@ -243,7 +233,7 @@ def _case(module: Module, test: Found, canonical: bool) -> Case:
             calls[called(part)] = calls.get(called(part), 0) + weight
     return Case(
         name=test.name,
-        at=source.offset(node.lineno, node.col_offset),
+        at=source.start(node),
         end=_end(source, node),
         assertions=tuple(made),
         may_assert=_may_assert(module, test),
@@ -288,7 +278,7 @@ def _assertion(
         text=text(node) if canonical else "",
         subject=(text(about) if about is not None else called_or_nothing(node)) if canonical else "",
         strength=found,
-        at=source.offset(node.lineno, node.col_offset),
+        at=source.start(node),
         weight=weight,
         tolerance=assertions.tolerance(node) if canonical else 0.0,
     )

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from planforge.rules.scanning.issues import Issue
 from planforge.rules.scanning.languages import Role
 from planforge.rules.scanning.python import stubs, suites
-from planforge.rules.scanning.python.assertions import ASSERTING, asserts, called, constant_truth, dotted
-from planforge.rules.scanning.python.outline import Found, Module, is_empty, statements
+from planforge.rules.scanning.python.outline import Module, is_empty, statements
+from planforge.rules.scanning.python.skips import Found
+from planforge.rules.scanning.python_assertions import ASSERTING, asserts, called, constant_truth, dotted
 from planforge.rules.scanning.source import Source, children, names_issue
 
 STATUS = re.compile(r"(?:^|[._])(?:status|status_?code)$", re.IGNORECASE)
@@ -59,18 +60,14 @@ def issues(source: Source) -> Iterator[Issue]:
                 yield from check(source, test)
 
 
-def _at(source: Source, node: ast.expr | ast.stmt | ast.ExceptHandler) -> int:
-    return source.offset(node.lineno, node.col_offset)
-
-
 def _cannot_fail(source: Source, test: Found) -> Iterator[Issue]:
     for node in source.below(test.node):
         if isinstance(node, ast.Assert):
             condition = node.test
             if isinstance(condition, ast.Tuple) and condition.elts:
-                yield source.issue("always-true", _at(source, node), "a tuple is always true")
+                yield source.issue("always-true", node, "a tuple is always true")
             elif constant_truth(condition) or isinstance(condition, ast.Lambda):
-                yield source.issue("always-true", _at(source, node), "the condition is always true")
+                yield source.issue("always-true", node, "the condition is always true")
             elif isinstance(condition, ast.Compare) and len(condition.ops) == 1:
                 yield from _comparison(source, test, node, condition)
         elif isinstance(node, ast.Call):
@@ -80,7 +77,7 @@ def _cannot_fail(source: Source, test: Found) -> Iterator[Issue]:
 def _comparison(source: Source, test: Found, node: ast.Assert, condition: ast.Compare) -> Iterator[Issue]:
     operator, left, right = condition.ops[0], condition.left, condition.comparators[0]
     if isinstance(operator, ast.GtE) and _is_length(left) and _is_zero(right):
-        yield source.issue("always-true", _at(source, node), "a length is never below zero")
+        yield source.issue("always-true", node, "a length is never below zero")
     elif isinstance(operator, ast.Eq | ast.Is | ast.GtE | ast.LtE):
         yield from _sides(source, test, node, left, right)
 
@@ -91,15 +88,15 @@ def _asserting_call(source: Source, test: Found, node: ast.Call) -> Iterator[Iss
         return
     wanted = {"assertTrue": True, "assert_": True, "assertFalse": False}.get(name)
     if wanted is not None and constant_truth(arguments[0]) is wanted:
-        yield source.issue("always-true", _at(source, node), f"`{name}` of a constant cannot fail")
+        yield source.issue("always-true", node, f"`{name}` of a constant cannot fail")
     elif name == "assertIsNone" and isinstance(arguments[0], ast.Constant) and arguments[0].value is None:
-        yield source.issue("always-true", _at(source, node), "`assertIsNone` of None cannot fail")
+        yield source.issue("always-true", node, "`assertIsNone` of None cannot fail")
     elif wanted is True and isinstance(arguments[0], ast.Compare) and len(arguments[0].ops) == 1:
         if isinstance(arguments[0].ops[0], ast.Eq | ast.Is):
             yield from _sides(source, test, node, arguments[0].left, arguments[0].comparators[0])
     elif name in ("assertGreaterEqual",) and len(arguments) > 1:
         if _is_length(arguments[0]) and _is_zero(arguments[1]):
-            yield source.issue("always-true", _at(source, node), "a length is never below zero")
+            yield source.issue("always-true", node, "a length is never below zero")
     elif name in EQUALITIES and len(arguments) > 1:
         yield from _sides(source, test, node, arguments[0], arguments[1])
 
@@ -122,10 +119,10 @@ def _sides(
     if isinstance(left, ast.Attribute) and _of_identity(node):
         return  # whether a property gives the same object twice is a fair question
     if isinstance(left, ast.Constant):
-        yield source.issue("always-true", _at(source, node), "a constant is compared with itself")
+        yield source.issue("always-true", node, "a constant is compared with itself")
     elif not _about_equality(source, test, node, left):
         message = f"`{source.segment(left)[:60]}` is compared with itself"
-        yield source.issue("same-sides", _at(source, node), message)
+        yield source.issue("same-sides", node, message)
 
 
 def _about_equality(source: Source, test: Found, node: ast.expr | ast.stmt, side: ast.expr) -> bool:
@@ -198,18 +195,18 @@ def _caught(module: Module, test: Found) -> Iterator[Issue]:
         tried = [part for statement in node.body for part in source.below(statement)]
         if any(asserts(part) for part in tried):
             message = "a failing assertion above is caught here and ignored"
-            yield source.issue("swallowed", _at(source, handler), message)
+            yield source.issue("swallowed", handler, message)
         elif _outcome_ignored(module, test, node) and not any(isinstance(part, ast.Raise) for part in tried):
-            yield source.issue("soft-pass", _at(source, handler), "every error is caught and ignored")
+            yield source.issue("soft-pass", handler, "every error is caught and ignored")
 
 
 def _outcome_ignored(module: Module, test: Found, node: ast.Try | ast.TryStar) -> bool:
     """Whether nothing is asserted about what was tried, neither beside it nor after it."""
     if node.orelse or node.finalbody or not _is_direct(test, node):
         return False
-    source, after = module.source, _at(module.source, node)
+    source, after = module.source, module.source.start(node)
     return not any(
-        isinstance(part, ast.expr | ast.stmt) and _at(source, part) > after and _may_assert(module, part)
+        isinstance(part, ast.expr | ast.stmt) and source.start(part) > after and _may_assert(module, part)
         for part in source.below(test.node)
     )
 
@@ -252,20 +249,22 @@ def _after_leaving(source: Source, body: Sequence[ast.stmt]) -> Iterator[Issue]:
         if leaving:
             rest = (part for after in body[index + 1 :] for part in source.below(after))
             if any(asserts(part) for part in rest):
-                yield source.issue("unreachable", _at(source, node), "the assertions below are never reached")
+                yield source.issue(
+                    "unreachable", source.start(node), "the assertions below are never reached"
+                )
             return
 
 
 def _soft_status(source: Source, test: Found) -> Iterator[Issue]:
     for node in source.below(test.node):
         if isinstance(node, ast.Assert) and _accepts_several(node.test):
-            yield source.issue("soft-pass", _at(source, node), "more than one status is right")
+            yield source.issue("soft-pass", node, "more than one status is right")
         elif isinstance(node, ast.Call) and called(node) in ("assertIn", "assertTrue") and node.args:
             several = len(node.args) > 1 and _is_status(node.args[0]) and _is_choice(node.args[1])
             if several or _accepts_several(node.args[0]):
-                yield source.issue("soft-pass", _at(source, node), "more than one status is right")
+                yield source.issue("soft-pass", node, "more than one status is right")
         elif isinstance(node, ast.If) and _missing(node.test) and _leaves(node.body):
-            yield source.issue("soft-pass", _at(source, node), "the test passes when the route is missing")
+            yield source.issue("soft-pass", node, "the test passes when the route is missing")
 
 
 def _accepts_several(node: ast.expr) -> bool:
@@ -319,7 +318,7 @@ def _said_later(source: Source, test: Found) -> Iterator[Issue]:
             first = node.args[0]
             words = LATER if called(node) != "print" else PRINTED_LATER
             if isinstance(first, ast.Constant) and isinstance(first.value, str) and words.match(first.value):
-                yield source.issue("soft-pass", _at(source, node), "the test says that it will assert later")
+                yield source.issue("soft-pass", node, "the test says that it will assert later")
 
 
 def _raises_nothing(source: Source, test: Found) -> Iterator[Issue]:
@@ -329,7 +328,7 @@ def _raises_nothing(source: Source, test: Found) -> Iterator[Issue]:
                 called(item.context_expr) for item in node.items if isinstance(item.context_expr, ast.Call)
             }
             if names & {"raises", "assertRaises", "assertRaisesRegex"}:
-                yield source.issue("no-error", _at(source, node), "nothing is run that could raise")
+                yield source.issue("no-error", node, "nothing is run that could raise")
 
 
 def _expected_failure(source: Source, test: Found) -> Iterator[Issue]:
@@ -338,13 +337,13 @@ def _expected_failure(source: Source, test: Found) -> Iterator[Issue]:
         if name == "expectedFailure":
             if not _explained(source, test, decorator):
                 message = "an expected failure without a reason"
-                yield source.issue("xfail", _at(source, decorator), message)
+                yield source.issue("xfail", decorator, message)
         elif name == "xfail":
             words = {word.arg for word in decorator.keywords} if isinstance(decorator, ast.Call) else set()
             missing = [word for word in ("reason", "strict") if word not in words]
             if missing:
                 message = f"`xfail` without {' and '.join(f'`{word}`' for word in missing)}"
-                yield source.issue("xfail", _at(source, decorator), message)
+                yield source.issue("xfail", decorator, message)
 
 
 def _explained(source: Source, test: Found, decorator: ast.expr) -> bool:
@@ -361,7 +360,7 @@ def _only_leaves(source: Source, test: Found) -> Iterator[Issue]:
     """A test whose first statement is `return`: all of it is switched off."""
     body = statements(test.node)
     if body and isinstance(body[0], ast.Return) and body[0].value is None and len(body) == 1:
-        yield source.issue("empty-test", _at(source, test.node), f"`{test.node.name}` does nothing")
+        yield source.issue("empty-test", test.node, f"`{test.node.name}` does nothing")
 
 
 Check = Callable[[Source, Found], Iterator[Issue]]

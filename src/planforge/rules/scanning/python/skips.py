@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from planforge.rules.scanning.outlines import Skip
-from planforge.rules.scanning.python.assertions import called, constant_truth, dotted
+from planforge.rules.scanning.python_assertions import called, constant_truth, dotted
 from planforge.rules.scanning.source import Source, names_issue
-
-if TYPE_CHECKING:
-    from planforge.rules.scanning.python.outline import Found
 
 ALWAYS = frozenset(("skip", "unittest.skip", "pytest.mark.skip", "mark.skip", "testcase.skip"))
 IF = frozenset(("skipIf", "skipif"))
 UNLESS = frozenset(("skipUnless",))
 MAY_FAIL = frozenset(("xfail", "expectedFailure"))
 SET_UP = frozenset(("setUp", "setUpClass", "setUpModule", "asyncSetUp", "setup_method", "setup_class"))
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = Function | ast.ClassDef
+
+
+class Found(NamedTuple):
+    """A test and where it was found."""
+
+    node: Function
+    name: str
+    owners: tuple[ast.ClassDef, ...]
 
 
 def skips(source: Source, tree: ast.Module, tests: Sequence[Found]) -> Iterator[Skip]:
@@ -114,7 +120,7 @@ def is_skipping(node: ast.stmt) -> bool:
     return False
 
 
-def in_body(source: Source, node: ast.FunctionDef | ast.AsyncFunctionDef, what: str) -> Iterator[Skip]:
+def in_body(source: Source, node: Function, what: str) -> Iterator[Skip]:
     """Skips inside of a function; one that is not under a condition is always taken."""
     certain = {id(part) for part in certainly(source, node.body)}
     for part in source.below(node):
@@ -146,7 +152,7 @@ def _skip(
 ) -> Skip:
     last = node.end_lineno or node.lineno
     return Skip(
-        at=source.offset(node.lineno, node.col_offset),
+        at=source.start(node),
         what=what,
         text=" ".join(source.segment(node).split()),
         conditional=conditional,

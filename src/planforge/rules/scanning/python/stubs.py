@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from planforge.rules.scanning.issues import Issue
-from planforge.rules.scanning.python.assertions import dotted
+from planforge.rules.scanning.python_assertions import dotted
 from planforge.rules.scanning.source import Source, children
 
 MISSING = re.compile(r"#\W*(?:(?i:todo|fixme)\b(?!\()|(?i:not (?:yet )?implemented)\b)")
@@ -36,8 +36,7 @@ def stubs(source: Source) -> Iterator[Issue]:
         body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
         raises = len(body) == 1 and _is_not_implemented(body[0])
         if (raises and id(node) not in methods) or (all(map(_does_nothing, body)) and _admits(source, node)):
-            at = source.offset(node.lineno, node.col_offset)
-            yield source.issue("stub", at, f"`{node.name}` does nothing yet")
+            yield source.issue("stub", node, f"`{node.name}` does nothing yet")
 
 
 def _methods(node: ast.ClassDef) -> Iterator[ast.AST]:

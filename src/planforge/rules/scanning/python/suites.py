@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from planforge.rules.scanning.issues import Issue
 from planforge.rules.scanning.languages import Role
-from planforge.rules.scanning.python.assertions import called, dotted
+from planforge.rules.scanning.python_assertions import called, dotted
 from planforge.rules.scanning.source import Source, children
 
 FRAMEWORK = re.compile(
@@ -30,8 +30,9 @@ def issues(source: Source, tree: ast.Module) -> Iterator[Issue]:
         nodes = (part for node in tree.body if not _is_main(node) for part in _at_import(node))
     for node in nodes:
         if isinstance(node, ast.Call) and _exits_well(node, in_support=source.role is Role.SUPPORT):
-            at = source.offset(node.lineno, node.col_offset)
-            yield source.issue("forced-outcome", at, f"`{dotted(node.func)}` ends the test run as a success")
+            yield source.issue(
+                "forced-outcome", source.start(node), f"`{dotted(node.func)}` ends the test run as a success"
+            )
 
 
 def _exits_well(node: ast.Call, *, in_support: bool) -> bool:
@@ -69,22 +70,22 @@ def _hooks(source: Source) -> Iterator[Issue]:
             if isinstance(node, ast.Assign):
                 yield from _set_outcome(source, function.name, node)
             elif isinstance(node, ast.Call) and dotted(node.func) in ("items.clear", "session.items.clear"):
-                at = source.offset(node.lineno, node.col_offset)
-                yield source.issue("forced-outcome", at, f"`{function.name}` throws tests away")
+                yield source.issue(
+                    "forced-outcome", source.start(node), f"`{function.name}` throws tests away"
+                )
 
 
 def _set_outcome(source: Source, hook: str, node: ast.Assign) -> Iterator[Issue]:
     target, value = node.targets[0], node.value
-    at = source.offset(node.lineno, node.col_offset)
     if isinstance(target, ast.Attribute):
         passing = isinstance(value, ast.Constant) and value.value in ("passed", 0, None)
         if target.attr in ("outcome", "exitstatus", "excinfo") and (
             passing or dotted(value).endswith("ExitCode.OK")
         ):
-            yield source.issue("forced-outcome", at, f"`{hook}` sets the outcome of tests")
+            yield source.issue("forced-outcome", node, f"`{hook}` sets the outcome of tests")
     emptied = isinstance(value, ast.List) and not value.elts
     if emptied and isinstance(target, ast.Subscript) and dotted(target.value) in COLLECTION:
-        yield source.issue("forced-outcome", at, f"`{hook}` throws tests away")
+        yield source.issue("forced-outcome", node, f"`{hook}` throws tests away")
 
 
 def _replaced(source: Source) -> Iterator[Issue]:
@@ -94,14 +95,14 @@ def _replaced(source: Source) -> Iterator[Issue]:
                 if isinstance(target, ast.Attribute) and ASSERTS.match(target.attr):
                     owner = dotted(target.value)
                     if FRAMEWORK.match(owner):
-                        at = source.offset(node.lineno, node.col_offset)
-                        yield source.issue("patched-assert", at, f"`{owner}.{target.attr}` is replaced")
+                        yield source.issue(
+                            "patched-assert", source.start(node), f"`{owner}.{target.attr}` is replaced"
+                        )
         elif isinstance(node, ast.Call) and called(node) == "setattr" and len(node.args) > 1:
             owner, name = dotted(node.args[0]), node.args[1]
             word = name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
             if FRAMEWORK.match(owner) and ASSERTS.match(word):
-                at = source.offset(node.lineno, node.col_offset)
-                yield source.issue("patched-assert", at, f"`{owner}.{word}` is replaced")
+                yield source.issue("patched-assert", node, f"`{owner}.{word}` is replaced")
 
 
 def _overridden(source: Source) -> Iterator[Issue]:
@@ -111,8 +112,7 @@ def _overridden(source: Source) -> Iterator[Issue]:
             continue
         for node in owner.body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("assert") and _nothing(node):
-                at = source.offset(node.lineno, node.col_offset)
-                yield source.issue("patched-assert", at, f"`{node.name}` asserts nothing")
+                yield source.issue("patched-assert", node, f"`{node.name}` asserts nothing")
 
 
 def _nothing(node: ast.FunctionDef) -> bool:
@@ -134,5 +134,4 @@ def always_equal(source: Source) -> Iterator[Issue]:
                 and isinstance(only.value, ast.Constant)
                 and only.value.value is True
             ):
-                at = source.offset(node.lineno, node.col_offset)
-                yield source.issue("always-equal", at, "`__eq__` is always true")
+                yield source.issue("always-equal", node, "`__eq__` is always true")

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import msgspec
 
 from planforge.documents import markdown
-from planforge.documents.phases.naming import file_path, inside
+from planforge.documents.file_names import file_path, inside
 from planforge.errors import InvalidDocument
 
 ITEM = re.compile(r"(?P<indent>[ \t]*)[-*+][ \t]+(?P<said>.*)")

@@ -1,20 +1,24 @@
-"""Ways through a plan: cycles, waves, and the heaviest chain. Pure; steps are given in the plan's order."""
+"""
+What waits for what: cycles, an order, waves, and the heaviest chain.
+
+Pure, for the steps of a plan or anything else; among equals the given order decides.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping
 from heapq import heapify, heappop, heappush
+from typing import TypeVar
 
-Needs = Mapping[str, Sequence[str]]
-"""For each step, in the plan's order, the steps it depends on."""
+Key = TypeVar("Key", bound=Hashable)
 
 
-def cycle(needs: Needs) -> list[str]:
+def cycle(needs: Mapping[Key, Collection[Key]]) -> list[Key]:
     """Steps of which each depends on the next, the last being the first again; empty if there are none."""
-    finished: set[str] = set()
+    finished: set[Key] = set()
     for start in needs:
-        path: list[str] = []
-        place: dict[str, int] = {}
+        path: list[Key] = []
+        place: dict[Key, int] = {}
         open_ = [(start, iter(needs[start]))] if start not in finished else []
         while open_:
             step, rest = open_[-1]
@@ -34,7 +38,7 @@ def cycle(needs: Needs) -> list[str]:
     return []
 
 
-def order(needs: Needs) -> list[str]:
+def order(needs: Mapping[Key, Collection[Key]]) -> list[Key]:
     """Each step after all it depends on, otherwise as planned. Those in a cycle are left out."""
     ordinal = {step: number for number, step in enumerate(needs)}
     names = list(needs)
@@ -53,12 +57,12 @@ def order(needs: Needs) -> list[str]:
     return found
 
 
-def waves(needs: Needs) -> list[list[str]]:
+def waves(needs: Mapping[Key, Collection[Key]]) -> list[list[Key]]:
     """What could be done at once: each wave needs only the ones before it."""
-    level: dict[str, int] = {}
+    level: dict[Key, int] = {}
     for step in order(needs):
         level[step] = 1 + max((level[needed] for needed in needs[step] if needed in level), default=-1)
-    found: list[list[str]] = [[] for _ in range(max(level.values(), default=-1) + 1)]
+    found: list[list[Key]] = [[] for _ in range(max(level.values(), default=-1) + 1)]
     for step in needs:
         if step in level:
             found[level[step]].append(step)
@@ -66,16 +70,16 @@ def waves(needs: Needs) -> list[list[str]]:
 
 
 def heaviest(
-    needs: Needs, weights: Mapping[str, int], among: Collection[str] | None = None
-) -> tuple[tuple[str, ...], int]:
+    needs: Mapping[Key, Collection[Key]], weights: Mapping[Key, int], among: Collection[Key] | None = None
+) -> tuple[tuple[Key, ...], int]:
     """The chain with the most weight among some steps; of several, the first in the plan's order."""
     inside = {step: needs[step] for step in needs if among is None or step in among}
     ordinal = {step: number for number, step in enumerate(inside)}
     dependents = _dependents(inside)
-    total: dict[str, int] = {}
-    following: dict[str, str | None] = {}
+    total: dict[Key, int] = {}
+    following: dict[Key, Key | None] = {}
 
-    def better(step: str) -> tuple[int, int]:
+    def better(step: Key) -> tuple[int, int]:
         return -total[step], ordinal[step]
 
     for step in reversed(order(inside)):
@@ -91,8 +95,8 @@ def heaviest(
     return tuple(chain), weight
 
 
-def _dependents(needs: Needs) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {step: [] for step in needs}
+def _dependents(needs: Mapping[Key, Collection[Key]]) -> dict[Key, list[Key]]:
+    found: dict[Key, list[Key]] = {step: [] for step in needs}
     for step, needed in needs.items():
         for name in dict.fromkeys(needed):
             if name in found:

@@ -15,7 +15,7 @@ import pytest
 from kernel.ledger_contract import parked, reasons, started
 from planforge.errors import LedgerUnwritable
 from planforge.kernel.ledger import Ledger, Write
-from planforge.kernel.ledger.writing import Writer
+from planforge.kernel.ledger.writer import Writer
 
 PATIENCE = 30
 

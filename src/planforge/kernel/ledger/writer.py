@@ -17,20 +17,18 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import apsw
 import msgspec
 
 from planforge.errors import Conflict, LedgerUnwritable, Locked
-from planforge.kernel.events import Event, Recorded
+from planforge.kernel.events import EVENTS, Event, Recorded
+from planforge.kernel.ledger.rows import encode, pack
+from planforge.kernel.ledger.shapes import Write
 from planforge.kernel.ledger.storage import WritingConnection, in_a_line
-from planforge.kernel.ledger.stored import encode, pack
 from planforge.kernel.ledger.upcasts import revision
 from planforge.kernel.projections import FOLDS
-
-if TYPE_CHECKING:
-    from planforge.kernel.ledger import Write
 
 ANCHORED = 256
 """How often a writer says in `head` where the ledger ends, so that a missing end is noticed."""
@@ -116,8 +114,6 @@ class Writer:
     def append(self, stream: str, expected: int | None, events: Iterable[Event], key: str) -> list[Recorded]:
         """Have one write committed. Whoever need not wait goes the short way: no request, no group."""
         if not self._turn.acquire(False):
-            from planforge.kernel.ledger import Write
-
             return self.submit(Request((Write(stream, expected, tuple(events), key),)))
         recorded: list[Recorded] = []
         try:
@@ -335,8 +331,6 @@ class Writer:
         self._versions[stream] = version
 
     def _kind(self, kind: type[Event]) -> _Kind:
-        from planforge.kernel.events import EVENTS
-
         name = kind.__name__
         if EVENTS.get(name) is not kind:
             raise TypeError(f"`{name}` cannot be recorded: it is not one of the events")

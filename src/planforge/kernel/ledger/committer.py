@@ -15,7 +15,7 @@ from queue import SimpleQueue
 
 from planforge.errors import LedgerUnwritable
 from planforge.kernel.events import Recorded
-from planforge.kernel.ledger.writing import Request, Writer
+from planforge.kernel.ledger.writer import Request, Writer
 
 Asked = list[tuple[Request, asyncio.Future[list[Recorded]]]]
 

@@ -18,7 +18,7 @@ import msgspec
 
 from planforge.errors import InvalidInput
 from planforge.kernel.ledger import Fault
-from planforge.kernel.ledger.stored import chains
+from planforge.kernel.ledger.rows import hash_after
 from planforge.kernel.replay.proof import (
     DATE,
     EVENTS,
@@ -143,7 +143,7 @@ def chain_faults(proof: Proof) -> Iterator[Fault]:
         if line.seq != seq:
             yield _of(line, f"event {seq} should be here")
             return
-        if isinstance(line, Row) and bytes.fromhex(line.hash) not in chains(digest, *line.fields):
+        if isinstance(line, Row) and bytes.fromhex(line.hash) != hash_after(digest, *line.fields):
             yield _of(line, "its content does not match its hash")
         digest = after(digest, line)
     if (seq, digest.hex()) != (head.seq, head.hash):
@@ -168,9 +168,9 @@ def stream_faults(proof: Proof) -> Iterator[Fault]:
 def _of(line: Line, problem: str) -> Fault:
     if isinstance(line, Row):
         return Fault(seq=line.seq, stream=line.stream, kind=line.kind, problem=problem)
-    return Fault(seq=line.seq, stream="", kind="", problem=problem)
+    return Fault(seq=line.seq, problem=problem)
 
 
 def fault(problem: str) -> Fault:
     """Something wrong with the proof and not with one event."""
-    return Fault(seq=0, stream="", kind="", problem=problem)
+    return Fault(seq=0, problem=problem)

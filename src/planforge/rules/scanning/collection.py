@@ -18,8 +18,8 @@ import msgspec
 from planforge.rules.findings import Finding, Severity
 from planforge.rules.scanning import pipelines
 from planforge.rules.scanning.commands import CHECK
+from planforge.rules.scanning.inspection import opened
 from planforge.rules.scanning.languages import Language, Role
-from planforge.rules.scanning.reading import opened
 from planforge.rules.scanning.source import Source
 
 CHOSEN = (
@@ -304,11 +304,11 @@ def _scripts(source: Source) -> Iterable[str]:
     if name == "package.json":
         return pipelines.scripts(source.text).values()
     if source.language is Language.YAML:
-        return [script for _, script in pipelines.commands(source)] if pipelines.is_pipeline(source) else []
+        return [script for _, script in pipelines.commands(source)] if source.role is Role.PIPELINE else []
     if source.language is Language.MAKE:
         return [re.sub(r"^[@+\-\s]*", "", command) for _, command, _ in pipelines.recipes(source.text)]
     if name == "tox.ini":
         return [TOX_COMMAND.sub("", source.text)]
-    if source.language is Language.SHELL and pipelines.is_pipeline(source):
+    if source.language is Language.SHELL and source.role is Role.PIPELINE:
         return [source.text]
     return []

@@ -11,7 +11,7 @@ import msgspec
 
 from planforge.actions import Action, Advice
 from planforge.errors import LedgerUnreadable
-from planforge.kernel.events import EVENTS, Event
+from planforge.kernel.events import EVENTS, Event, Recorded
 from planforge.kernel.ledger.upcasts import revision, upcast
 
 COLUMNS = "seq, stream, version, kind, revision, key, at, body, hash"
@@ -30,6 +30,23 @@ def read_event(seq: int, kind: str, stored: int, body: bytes) -> Event:
             f"event {seq} (`{kind}`) cannot be read: {error}",
             Advice("run {} to see what was changed", Action("verify")),
         ) from error
+
+
+def recorded(
+    seq: int,
+    stream: str,
+    version: int,
+    kind: str,
+    revision: int,
+    key: str,
+    at: str,
+    body: bytes,
+    digest: object,
+) -> Recorded:
+    """An event from its row, whose columns are `COLUMNS`."""
+    event = read_event(seq, kind, revision, body)
+    hashed = digest.hex() if isinstance(digest, bytes) else ""
+    return Recorded(seq=seq, stream=stream, version=version, at=at, key=key, event=event, hash=hashed)
 
 
 def _decoded(seq: int, kind: str, stored: int, body: bytes) -> Event:
@@ -56,11 +73,9 @@ def chain(previous: bytes, own: bytes) -> bytes:
     return _hash(previous + own)
 
 
-def chains(previous: bytes, *fields: int | str | bytes) -> tuple[bytes, bytes]:
-    """Every hash that an event with these fields may have: today's, and that of ledgers of format 1."""
-    parts = [field if isinstance(field, bytes) else str(field).encode() for field in fields]
-    flat = b"".join([previous, *(len(part).to_bytes(8, "big") + part for part in parts)])
-    return chain(previous, content(*fields)), _hash(flat)
+def hash_after(previous: bytes, *fields: int | str | bytes) -> bytes:
+    """The hash that an event with these fields has."""
+    return chain(previous, content(*fields))
 
 
 def _hash(content: bytes) -> bytes:
