@@ -50,6 +50,24 @@ def counted(*, passed: int = 0, failed: int = 0, skipped: int = 0, total: int | 
     )
 
 
+COUNTED = {
+    "passed": ("passed", "measured"),
+    "failed": ("failed", "errors", "cancelled", "outside"),
+    "skipped": ("skipped", "todo"),
+}
+"""What a group of a pattern counts, by its name; `outside` is what failed and is in no total."""
+
+
+def counts_in(summary: re.Match[str]) -> Counts:
+    """The counts of a summary; where it does not say how many tests passed, the rest of the total did."""
+    numbers = {name: int(number or 0) for name, number in summary.groupdict().items()}
+    found = {kind: sum(numbers.get(name, 0) for name in names) for kind, names in COUNTED.items()}
+    total = numbers["total"] + numbers.get("outside", 0) if "total" in numbers else None
+    if total is not None and "passed" not in numbers:
+        found["passed"] = max(total - found["failed"] - found["skipped"], 0)
+    return counted(**found, total=total)
+
+
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
     """Names as they are kept."""
     return tuple(sorted(names))

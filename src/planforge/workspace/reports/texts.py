@@ -34,7 +34,7 @@ def read_summaries(output: str) -> Tally | None:
     found = [
         _Summary(name, position, counts)
         for name, runner in RUNNERS.items()
-        for position, counts in runner.summaries(text)
+        for position, counts in runner.found(text)
     ]
     if not found:
         return read_tap(text)
