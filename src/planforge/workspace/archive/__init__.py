@@ -18,6 +18,7 @@ from pathlib import Path
 
 from planforge.errors import GitFailed
 from planforge.workspace.git import Git, stale_locks
+from planforge.workspace.git.objects import lines
 
 ARCHIVE = "refs/planforge/archive"
 BASES = "refs/planforge/base"
@@ -89,12 +90,12 @@ class Archive:
 
     def change(self, *, create: Mapping[str, str], delete: Mapping[str, str] | None = None) -> bool:
         """Make refs and delete refs that are as said, all or none; whether that was so."""
-        lines = [f"create {name} {commit}\n" for name, commit in create.items()]
-        lines += [f"delete {name} {commit}\n" for name, commit in (delete or {}).items()]
+        asked = [f"create {name} {commit}\n" for name, commit in create.items()]
+        asked += [f"delete {name} {commit}\n" for name, commit in (delete or {}).items()]
         self._clear()
         process = self._git.run(
             "update-ref", "--no-deref", "--stdin",
-            stdin="".join(lines).encode("utf-8", "surrogateescape"),
+            stdin="".join(asked).encode("utf-8", "surrogateescape"),
             accept=(0, 1, 128),
         )  # fmt: skip
         if not process.returncode:
@@ -110,8 +111,7 @@ class Archive:
 
     def complete(self, commits: Iterable[str], known: Iterable[str]) -> bool:
         """Whether everything that `commits` need beyond `known` is in the repository."""
-        lines = [*commits, *(f"^{commit}" for commit in known)]
-        asked = "".join(f"{line}\n" for line in lines).encode()
+        asked = lines((*commits, *(f"^{commit}" for commit in known)))
         process = self._git.run(
             "rev-list", "--objects", "--quiet", "--stdin", stdin=asked, accept=(0, 1, 128)
         )

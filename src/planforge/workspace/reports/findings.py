@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from planforge.rules import sarif
-from planforge.workspace.reports.tally import content_of, plain
+from planforge.workspace.reports.tally import content_of, decoded, plain
 
 
 class Findings(NamedTuple):
@@ -40,20 +40,8 @@ class _EslintFile(msgspec.Struct):
 
 def read_eslint(path: Path) -> Findings | None:
     """Read what eslint writes with `--format json`."""
-    files = _decoded(path, list[_EslintFile])
-    if not isinstance(files, list):
-        return None
-    return Findings(sum(file.errors + file.warnings for file in files))
-
-
-def _decoded(path: Path, kind: object) -> object:
-    content = content_of(path)
-    if content is None:
-        return None
-    try:
-        return msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=kind)
-    except (msgspec.MsgspecError, RecursionError):
-        return None
+    files = decoded(content_of(path), list[_EslintFile])
+    return None if files is None else Findings(sum(file.errors + file.warnings for file in files))
 
 
 CLOSING = (

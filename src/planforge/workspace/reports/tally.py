@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+from xml.parsers import expat
+
+import msgspec
 
 from planforge.kernel.evidence import Counts
 
@@ -23,6 +26,13 @@ LEFT_OUT = re.compile(r"^\[\d+ bytes left out\]$", re.MULTILINE)
 """What `processes` writes where it dropped the middle of a long output."""
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+Shape = TypeVar("Shape")
+
+
+class Refused(Exception):
+    """The report is something that we do not read."""
 
 
 class Tally(NamedTuple):
@@ -104,6 +114,38 @@ def content_of(path: Path) -> bytes | None:
         return path.read_bytes()
     except OSError:
         return None
+
+
+def decoded(content: bytes | None, shape: type[Shape]) -> Shape | None:
+    """A JSON document, if it has this shape."""
+    try:
+        return msgspec.json.decode((content or b"").removeprefix(b"\xef\xbb\xbf"), type=shape)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def parse_xml(
+    content: bytes | None,
+    start: Callable[[str, dict[str, str]], None],
+    end: Callable[[str], None],
+    text: Callable[[str], None] | None = None,
+) -> bool:
+    """Hand the elements of an XML document over one by one; whether it was read to its end."""
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = text
+    parser.EntityDeclHandler = _refuse
+    try:
+        parser.Parse(content or b"", True)
+    except (expat.ExpatError, LookupError, ValueError, Refused):  # the two before: an odd encoding
+        return False
+    return True
+
+
+def _refuse(*_: object) -> None:
+    raise Refused
 
 
 def plain(output: str) -> str:
