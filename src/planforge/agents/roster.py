@@ -6,7 +6,7 @@ A person adds agents in `planforge.toml`, or says there what is different about 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -28,22 +28,18 @@ def every(own: Mapping[str, Profile]) -> dict[str, Profile]:
     return profiles
 
 
-def choose(wanted: str, own: Mapping[str, Profile], *, fallback: Sequence[str] = ()) -> tuple[str, Profile]:
+def choose(wanted: str, own: Mapping[str, Profile]) -> tuple[str, Profile]:
     """
     The agent called `wanted`, or without a name the first real one that is installed.
 
-    If it is not installed, the first of `fallback` that is. A name that stands for several, such as `claude`,
-    is answered with the name of the one that is taken: its conversations can be taken up by no other.
+    A name that stands for several, such as `claude`, is answered with the name of the one that is taken: its
+    conversations can be taken up by no other.
     """
     profiles = every(own)
-    if not wanted and not fallback:
-        for name in _offered(profiles):
-            return name, profiles[name]
-        raise nobody(own)
-    for name in (wanted, *fallback):
-        if found := _installed(name, profiles) if name else next(_offered(profiles), ""):
-            return found, profiles[found]
-    raise _missing(wanted or fallback[0], profiles)
+    found = _installed(wanted, profiles) if wanted else next(_offered(profiles), "")
+    if found:
+        return found, profiles[found]
+    raise _missing(wanted, profiles) if wanted else nobody(own)
 
 
 def others(vendor: str, own: Mapping[str, Profile]) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 
 from planforge.agents.acp import permissions, quirks, updates
-from planforge.agents.acp.connection import INVALID_PARAMS, METHOD_NOT_FOUND, Refusal
 from planforge.agents.acp.quirks import Complaint, Quirk
 from planforge.agents.acp.reading import read
 from planforge.agents.acp.updates import (
@@ -40,6 +39,7 @@ from planforge.agents.acp.usage import Meter
 from planforge.agents.faults import failure, one_line
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
+from planforge.agents.rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Refusal
 from planforge.errors import AgentFailed, AgentMalformed, AgentUnavailable, PlanforgeError
 from planforge.kernel.effects import Access, ToolUse
 from planforge.kernel.tokens import TokenState, estimate

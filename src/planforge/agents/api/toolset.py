@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from pydantic_ai import RunContext, Tool
@@ -57,10 +58,7 @@ class Toolset:
             first_line: The first line wanted, from 1.
             last_line: The last line wanted; 0 for as many as one answer holds.
         """
-
-        async def do() -> str:
-            return await asyncio.to_thread(files.read, self._root, path, first_line, last_line)
-
+        do = partial(asyncio.to_thread, files.read, self._root, path, first_line, last_line)
         return await self._use(ctx, f"Read {path}", "read", [path], do)
 
     async def list(self, ctx: RunContext[None], path: str = ".", pattern: str = "", depth: int = 1) -> str:
@@ -95,10 +93,7 @@ class Toolset:
             path: The file, relative to the working directory.
             content: All that it is to hold.
         """
-
-        async def do() -> str:
-            return await asyncio.to_thread(files.write, self._root, path, content)
-
+        do = partial(asyncio.to_thread, files.write, self._root, path, content)
         return await self._use(ctx, f"Write {path}", "edit", [path], do)
 
     async def edit(self, ctx: RunContext[None], path: str, old: str, new: str) -> str:
@@ -109,10 +104,7 @@ class Toolset:
             old: The text to replace, exactly as it is there; it must be there once.
             new: The text that comes in its place.
         """
-
-        async def do() -> str:
-            return await asyncio.to_thread(files.edit, self._root, path, old, new)
-
+        do = partial(asyncio.to_thread, files.edit, self._root, path, old, new)
         return await self._use(ctx, f"Edit {path}", "edit", [path], do)
 
     async def shell(self, ctx: RunContext[None], command: str, seconds: float = 0) -> str:

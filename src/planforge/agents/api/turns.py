@@ -31,7 +31,7 @@ from planforge.agents.api.histories import History
 from planforge.agents.api.options import Mode, Options
 from planforge.agents.api.telling import Telling
 from planforge.agents.api.toolset import Toolset
-from planforge.agents.api.wire import Fields
+from planforge.agents.rpc import Fields
 
 StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
 

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from planforge.agents import faults
 from planforge.agents.native import claude_events as events
 from planforge.agents.native import program
-from planforge.agents.native.hearing import TEXT_LIMIT, Hearing, millionths, plain
+from planforge.agents.native.hearing import Hearing, millionths
 from planforge.agents.native.lines import decoded, inner
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
 from planforge.agents.usage import together
-from planforge.errors import AgentCancelled, AgentEmpty, AgentFailed, AgentMalformed, PlanforgeError
+from planforge.errors import AgentCancelled, AgentFailed, PlanforgeError
 from planforge.kernel.effects import AgentAnswer, Usage
 from planforge.kernel.tokens import estimate
 
@@ -78,13 +79,14 @@ class Claude:
         """How its last turn ended."""
         self._account = Account(resumed=bool(task.session))
         self._limit = events.Limit()
-        self._understood: dict[str, Callable[[bytes], bool]] = {
-            "system": self._system,
-            "assistant": self._assistant,
-            "user": self._user,
-            "rate_limit_event": self._rate_limit,
-            "result": self._result,
+        self._understood: dict[str, tuple[msgspec.json.Decoder[Any], Callable[[Any, int], None]]] = {
+            "system": (events.SYSTEM, self._system),
+            "assistant": (events.SPOKEN, self._assistant),
+            "user": (events.SPOKEN, self._user),
+            "rate_limit_event": (events.RATE_LIMIT, self._rate_limit),
+            "result": (events.RESULT, self._result),
         }
+        """How each kind of event is read, and who takes it in with the length of its line."""
 
     def take(self, line: bytes) -> bool:
         """Take in one line; False if it is no event."""
@@ -92,10 +94,14 @@ class Claude:
         if head is None or not head.type:
             return False
         self.hearing.named(head.session_id)
-        if understood := self._understood.get(head.type):
-            return understood(line)
-        self.hearing.said(head.type)  # of another version
-        return True
+        if head.type not in self._understood:
+            self.hearing.said(head.type)  # of another version
+            return True
+        shape, take = self._understood[head.type]
+        event = decoded(line, shape)
+        if event is not None:
+            take(event, len(line))
+        return event is not None
 
     def glance(self) -> None:
         """There is nothing to look at besides what it prints."""
@@ -113,18 +119,11 @@ class Claude:
             return faults.failure(name, said, status=status, data=limit, now=now, login=login)
         if result.stop_reason in STOPPED_EARLY:
             return AgentFailed(f"agent `{name}` stopped early: {result.stop_reason}")
-        if max(len(hearing.text), len(hearing.output)) > TEXT_LIMIT:
-            return AgentMalformed(f"agent `{name}` gave an answer of more than {TEXT_LIMIT} characters")
-        if not hearing.text.strip():
-            return AgentEmpty(f"agent `{name}` gave an empty answer")
-        return None
+        return hearing.unusable(name)
 
     # Events
 
-    def _system(self, line: bytes) -> bool:
-        event = decoded(line, events.SYSTEM)
-        if event is None:
-            return False
+    def _system(self, event: events.System, _: int) -> None:
         if event.subtype == "init":
             self.hearing.model = faults.one_line(event.model or "") or self.hearing.model
             self.hearing.said("started")
@@ -136,12 +135,8 @@ class Claude:
             self.hearing.said(f"tries again after {self.hearing.trouble}")
         else:
             self.hearing.said(event.subtype or "system")
-        return True
 
-    def _assistant(self, line: bytes) -> bool:
-        event = decoded(line, events.SPOKEN)
-        if event is None:
-            return False
+    def _assistant(self, event: events.Spoken, size: int) -> None:
         self.hearing.ended, self.hearing.trouble = False, ""
         written = 0
         for block in inner(event.message.content, events.BLOCKS) or []:
@@ -152,36 +147,24 @@ class Claude:
                 self.hearing.began(block.id, KINDS.get(block.name, "other"), title)
             else:
                 self.hearing.said(block.text or block.type)
-        self._count(event, written, len(line))
-        return True
+        self._count(event, written, size)
 
-    def _user(self, line: bytes) -> bool:
-        event = decoded(line, events.SPOKEN)
-        if event is None:
-            return False
+    def _user(self, event: events.Spoken, size: int) -> None:
         for block in inner(event.message.content, events.BLOCKS) or []:
             if block.type == "tool_result":
                 self.hearing.finished(block.tool_use_id, "failed" if block.is_error else "completed")
         self.hearing.said("goes on")
         if event.parent_tool_use_id is None:
-            self.hearing.grew(len(line))
-        return True
+            self.hearing.grew(size)
 
-    def _rate_limit(self, line: bytes) -> bool:
-        event = decoded(line, events.RATE_LIMIT)
-        if event is None:
-            return False
+    def _rate_limit(self, event: events.RateLimit, _: int) -> None:
         self._limit = event.rate_limit_info
         self.hearing.said(f"limit: {self._limit.status}")
-        return True
 
-    def _result(self, line: bytes) -> bool:
-        result = decoded(line, events.RESULT)
-        if result is None:
-            return False
+    def _result(self, result: events.Result, _: int) -> None:
         self.result, hearing = result, self.hearing
         hearing.ended, hearing.trouble = True, ""
-        hearing.text = plain(result.result or "")
+        hearing.text = faults.plain(result.result or "")
         formed = bytes(result.structured_output)
         hearing.output = "" if formed == b"null" else formed.decode("utf-8", "replace")
         for denial in inner(result.permission_denials, events.DENIALS) or []:
@@ -189,7 +172,6 @@ class Claude:
         self._account.settle(result)
         hearing.counted(self._account.used, self._account.money)
         hearing.said("has ended its turn")
-        return True
 
     def _count(self, event: events.Spoken, written: int, size: int) -> None:
         message = event.message

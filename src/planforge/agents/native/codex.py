@@ -21,11 +21,11 @@ from planforge.actions import see
 from planforge.agents import faults, usage
 from planforge.agents.native import program
 from planforge.agents.native.codex_record import Record, Tokens
-from planforge.agents.native.hearing import TEXT_LIMIT, Hearing, plain
+from planforge.agents.native.hearing import Hearing
 from planforge.agents.native.lines import NOTHING, decoded, inner
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
-from planforge.errors import AgentEmpty, AgentMalformed, AgentUnavailable, PlanforgeError
+from planforge.errors import AgentUnavailable, PlanforgeError
 from planforge.kernel.effects import AgentAnswer, Usage
 
 KINDS = {
@@ -183,11 +183,7 @@ class Codex:
             status = UNAUTHORIZED if self.error.lower().startswith(NO_KEY) else None
             now, login = time.time(), profile.login_command
             return faults.failure(name, self.error, status=status, now=now, login=login)
-        if len(hearing.text) > TEXT_LIMIT:
-            return AgentMalformed(f"agent `{name}` gave an answer of more than {TEXT_LIMIT} characters")
-        if not hearing.text.strip():
-            return AgentEmpty(f"agent `{name}` gave an empty answer")
-        return None
+        return hearing.unusable(name)
 
     # Events
 
@@ -216,7 +212,7 @@ class Codex:
             if item.status in STATUSES:
                 self.hearing.finished(item.id, STATUSES[item.status])
         elif item.type == "agent_message" and event.type == "item.completed":
-            self.hearing.text = plain(item.text or "")
+            self.hearing.text = faults.plain(item.text or "")
             self.hearing.said(self.hearing.text or "says nothing")
         else:
             self.hearing.said(item.type)

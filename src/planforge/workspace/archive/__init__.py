@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from planforge.errors import GitFailed
-from planforge.workspace.git import Git, stale_locks
+from planforge.workspace.git import Git, said_by, stale_locks
 from planforge.workspace.git.objects import lines
 
 ARCHIVE = "refs/planforge/archive"
@@ -105,9 +105,9 @@ class Archive:
             now.get(name) != old for name, old in (delete or {}).items()
         ):
             return False
-        said = process.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
-        hint = "rename the branch that is in the way" if "cannot create" in said[-1] else None
-        raise GitFailed(f"cannot change refs: {said[-1]}", hint)
+        said = said_by(process)
+        hint = "rename the branch that is in the way" if "cannot create" in said else None
+        raise GitFailed(f"cannot change refs: {said}", hint)
 
     def complete(self, commits: Iterable[str], known: Iterable[str]) -> bool:
         """Whether everything that `commits` need beyond `known` is in the repository."""

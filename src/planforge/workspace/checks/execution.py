@@ -91,40 +91,6 @@ class _Place(msgspec.Struct, frozen=True, kw_only=True):
         return text
 
 
-async def run(
-    check: Check | None,
-    checkout: Path,
-    commit: str,
-    tree: str,
-    objects: Objects,
-    redact: Redactor | None = None,
-    *,
-    root: Path | None = None,
-) -> Evidence:
-    """Run `check` in `checkout`, which holds exactly `tree`. What it printed is kept without its secrets."""
-    redact = redact or Redactor.of_environment()
-    place = _Place(checkout=checkout, root=root or checkout, objects=objects, redact=redact)
-    if check is None:
-        part = _not_run(TESTS, "no check is configured", objects)
-        sandbox = ""
-    else:
-        part, sandbox = await _observed(TESTS, check, place)
-    return Evidence(
-        check=TESTS,
-        outcome=part.outcome,
-        reason=part.reason,
-        command=part.command,
-        exit_code=part.exit_code,
-        counts=part.counts,
-        failing=part.failing,
-        commit=commit,
-        tree=tree,
-        output=part.output,
-        seconds=part.seconds,
-        sandbox=sandbox,
-    )
-
-
 async def run_all(
     checks: Mapping[str, Check],
     checkout: Path,
@@ -186,10 +152,7 @@ def _together(
 ) -> Evidence:
     outcome, reason = combined(parts)
     tests = next((part for part in parts if part.name == TESTS), None)
-    counting = [part for part in parts if part.counts is not None]
-    counts = None
-    for part in counting:
-        counts = part.counts if counts is None or part.counts is None else counts + part.counts
+    counts = [part.counts for part in parts if part.counts is not None]
     failing = sorted(name for part in parts for name in part.failing)
     return Evidence(
         check=TESTS,
@@ -197,7 +160,7 @@ def _together(
         reason=reason,
         command=tests.command if tests else (),
         exit_code=tests.exit_code if tests else None,
-        counts=counts,
+        counts=sum(counts[1:], counts[0]) if counts else None,
         failing=tuple(failing[:FAILING_LIMIT]),
         commit=commit,
         tree=tree,
@@ -209,9 +172,7 @@ def _together(
     )
 
 
-def _not_run(name: str, reason: str, objects: Objects, check: Check | None = None) -> Part:
-    if check is None:
-        return Part(name=name, outcome=Outcome.CANNOT_TELL, reason=reason, ran=False, output=objects.put(b""))
+def _not_run(name: str, reason: str, objects: Objects, check: Check) -> Part:
     return Part(
         name=name,
         outcome=Outcome.CANNOT_TELL,

@@ -33,6 +33,11 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True):
 Finds = Iterator[Found | Passed]
 
 
+def found(name: str, why: str, *command: str, **options: Any) -> Found:
+    """A check by its command; `options` are those of `Check`."""
+    return Found(name=name, check=Check(command=command, **options), why=why)
+
+
 class Place:
     """The top of a project's tree, and the person's own checkout of it."""
 

@@ -57,12 +57,6 @@ def ignored(git: Git, checkout: Path, paths: Sequence[bytes]) -> set[bytes]:
     return {path.removeprefix(b"./") for path in found.split(b"\0") if path}
 
 
-def shown(path: bytes | str) -> str:
-    """A path in a sentence: on one line, whatever it is made of."""
-    text = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
 def _parents(paths: Iterable[bytes]) -> set[bytes]:
     """The directories that paths go through."""
     found: set[bytes] = set()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,6 +41,21 @@ class Difference(NamedTuple):
 def text(path: bytes) -> str:
     """A path of git's as text; what is not UTF-8 is escaped."""
     return path.decode("utf-8", "backslashreplace")
+
+
+def shown(path: bytes | str) -> str:
+    """A path in a sentence: on one line, whatever it is made of."""
+    characters = text(os.fsencode(path))
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in characters
+    )
+
+
+def listed(paths: Iterable[bytes], most: int) -> str:
+    """The first few of many paths, in words."""
+    names = [f"`{shown(path)}`" for path in paths]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def differences(git: Git, old: str, new: str) -> list[Difference]:
@@ -78,12 +96,24 @@ def sizes(git: Git, names: Iterable[str]) -> dict[str, int]:
     return {name: int(size) for name, size in found if size.isdigit()}
 
 
+@contextmanager
+def scratch_index(source: Path | None = None) -> Iterator[Path]:
+    """An index for a few commands: a copy of another one, if that is there, or none yet."""
+    with tempfile.TemporaryDirectory(prefix="planforge-index-") as directory:
+        index = Path(directory) / "index"
+        if source is not None:
+            with suppress(FileNotFoundError):
+                # With its time: a file that was changed since then, within the same tick of the clock and to
+                # the same size, is known by that alone.
+                shutil.copy2(source, index)
+        yield index
+
+
 def filters(
     git: Git, commit: str, paths: Collection[bytes], work_tree: Path | None = None
 ) -> dict[bytes, bytes]:
     """For each path the filter that the attributes in `commit` name, if they say anything about one."""
-    with tempfile.TemporaryDirectory(prefix="planforge-index-") as directory:
-        index = Path(directory) / "index"
+    with scratch_index() as index:
         git.run("read-tree", commit, index=index)
         query = ("check-attr", "--cached", "--stdin", "-z", "filter")
         asked = b"".join(path + b"\0" for path in paths)

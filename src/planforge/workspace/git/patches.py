@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Collection
-from pathlib import Path
 
 from planforge.kernel.effects import Patch
 from planforge.workspace.git import Git, objects
@@ -51,8 +49,7 @@ def restored(git: Git, commit: str, parent: str, files: Collection[str], at: str
         for path, _, was in objects.differences(git, commit, parent)
         if text(path) in files
     ]
-    with tempfile.TemporaryDirectory(prefix="planforge-index-") as directory:
-        index = Path(directory) / "index"
+    with objects.scratch_index() as index:
         git.run("read-tree", commit, index=index)
         git.run("update-index", "-z", "--index-info", index=index, stdin=b"".join(entries))
         tree = git.line("write-tree", index=index)

@@ -238,7 +238,8 @@ def _files(git: Git, entries: Sequence[_Entry], *, partial: bool) -> Iterator[No
 
 def _submodules(paths: Sequence[bytes]) -> Iterator[Note]:
     if paths:
-        said = f"submodules ({_listed(paths)}) stay empty in worktrees; changes inside them are not committed"
+        names = objects.listed(paths, SHOWN)
+        said = f"submodules ({names}) stay empty in worktrees; changes inside them are not committed"
         fix = "let the setup command run `git submodule update --init`"
         yield Note(id="submodules", status=WARN, evidence=said, fix=fix)
 
@@ -272,12 +273,13 @@ def _names(git: Git, paths: Sequence[bytes]) -> Iterator[Note]:
         else:
             alike[unicodedata.normalize("NFC", text).casefold()].append(path)
     if odd:
-        said = f"names that are not UTF-8 ({_listed(odd)}) are shown with `\\x…` for what cannot be read"
+        names = objects.listed(odd, SHOWN)
+        said = f"names that are not UTF-8 ({names}) are shown with `\\x…` for what cannot be read"
         yield Note(id="names", status=OK, evidence=said)
     same = next((found for found in alike.values() if len(found) > 1), None)
     if same:
         blind = dict(git.settings().kept).get("core.ignorecase") == "true"
-        said = f"{_listed(same)} differ only in case or accents"
+        said = f"{objects.listed(same, SHOWN)} differ only in case or accents"
         cannot = (
             "; this disk cannot hold them all" if blind else ", which this disk can hold and others cannot"
         )
@@ -300,8 +302,3 @@ def _pointers(git: Git, blobs: Iterable[str]) -> set[str]:
     """Those of the blobs that are pointers of Git LFS's."""
     small = [blob for blob, size in objects.sizes(git, blobs).items() if size < POINTER_BYTES]
     return {blob for blob, (_, said) in objects.contents(git, small).items() if said.startswith(POINTER)}
-
-
-def _listed(paths: Sequence[bytes]) -> str:
-    more = f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
-    return ", ".join(f"`{objects.text(path)}`" for path in paths[:SHOWN]) + more

@@ -9,10 +9,7 @@ git would do to the files that Planforge does not, such as running a filter.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,18 +38,6 @@ def changes_between(git: Git, old: str, new: str) -> tuple[Change, ...]:
         for path, was, now in objects.differences(git, old, new)
         if GITLINK not in (was.mode, now.mode)
     )
-
-
-@contextmanager
-def scratch_index(place: Place) -> Iterator[Path]:
-    """A copy of the checkout's index, to look with and to work on."""
-    with tempfile.TemporaryDirectory(prefix="planforge-index-") as directory:
-        index = Path(directory) / "index"
-        with suppress(FileNotFoundError):
-            # With its time: a file that was changed since then, within the same tick of the clock and to
-            # the same size, is known by that alone.
-            shutil.copy2(place.own / "index", index)
-        yield index
 
 
 def require_possible(place: Place, index: Path, branch: str, old: str, new: str) -> None:
@@ -119,7 +104,7 @@ def require_clean(
 
 def is_clean(place: Place, commit: str, changes: Sequence[Change], besides: Collection[str] = ()) -> bool:
     """Whether the checkout is as `commit` has it and nothing is in the way of `changes`."""
-    with scratch_index(place) as index:
+    with objects.scratch_index(place.own / "index") as index:
         try:
             require_clean(place, index, commit, changes, besides)
         except RefusedByGate:
@@ -177,9 +162,7 @@ def _settings(git: Git, name: str) -> set[str]:
 
 def listed(paths: Collection[bytes]) -> str:
     """The first few of many paths, in words."""
-    names = [f"`{objects.text(path)}`" for path in sorted(paths)]
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    return objects.listed(sorted(paths), SHOWN)
 
 
 def is_ours(place: Place, change: Change | None) -> bool:

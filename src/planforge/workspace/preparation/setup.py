@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -24,11 +23,11 @@ from planforge.kernel.redaction import Redactor
 from planforge.kernel.wording import counted
 from planforge.workspace import processes
 from planforge.workspace.files import links
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, objects
 from planforge.workspace.git.checkouts import index_of
 from planforge.workspace.preparation import Preparation, ports
 from planforge.workspace.preparation.ports import Ports
-from planforge.workspace.preparation.untracked import Bringing, names
+from planforge.workspace.preparation.untracked import SHOWN, Bringing
 from planforge.workspace.processes import Ended
 
 SHOWN_LINES = 5
@@ -141,17 +140,15 @@ async def _succeed(
 
 def _require_clean(git: Git, worktree: Path) -> None:
     """What the commands of the person's left must not pass for the agent's work."""
-    own = index_of(git, worktree)
-    with tempfile.TemporaryDirectory(prefix="planforge-index-") as directory:
-        index = Path(directory) / "index"
-        index.write_bytes(own.read_bytes())
+    with objects.scratch_index(index_of(git, worktree)) as index:
         git.run("update-index", "-q", "--refresh", work_tree=worktree, index=index, accept=(0, 1))
         changed = git.run("diff-files", "--name-only", "-z", work_tree=worktree, index=index).stdout
         listing = ("ls-files", "--others", "--exclude-standard", "-z")
         changed += git.run(*listing, work_tree=worktree, index=index).stdout
     if paths := [path for path in changed.split(b"\0") if path]:
+        named = objects.listed(paths, SHOWN)
         raise CannotPerform(
-            f"`setup` or `smoke` changed {names(paths)}, which git does not ignore; it would be taken for "
-            "the agent's work",
+            f"`setup` or `smoke` changed {named}, which git does not ignore; it would be taken for the "
+            "agent's work",
             "use a command that keeps to ignored files, such as `npm ci`, or ignore what it makes",
         )

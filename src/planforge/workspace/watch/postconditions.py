@@ -26,7 +26,8 @@ from planforge.kernel.directories import walk
 from planforge.workspace.files import beneath, links
 from planforge.workspace.files.links import Inode, Leading
 from planforge.workspace.git import Git
-from planforge.workspace.git.checkouts import ignored, shown
+from planforge.workspace.git.checkouts import ignored
+from planforge.workspace.git.objects import shown
 from planforge.workspace.watch import guarded_files, snapshots
 from planforge.workspace.watch.snapshots import Difference, Snapshot
 from planforge.workspace.watch.surroundings import Seen, Surroundings

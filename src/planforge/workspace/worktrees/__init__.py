@@ -149,14 +149,6 @@ class Worktrees:
             self._archive.keep([(label, commit)])
         return patches.patch(self._git, commit, tree, parent)
 
-    def changes(self, old: str, new: str) -> tuple[tuple[str, ...], int]:
-        """The paths that differ between two commits, and how many lines were added or removed."""
-        return patches.changes(self._git, old, new)
-
-    def hashes(self, old: str, new: str) -> tuple[tuple[str, str], ...]:
-        """The paths that differ between two commits, each with the hash of its new content, if it has any."""
-        return patches.hashes(self._git, old, new)
-
     def rebase(self, commit: str, onto: str, label: str, at: str) -> Patch:
         """Make the change of `commit` on top of `onto` without any work tree."""
         return patches.rebase(
