@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from planforge.agents.acp.connection import Connection
-from planforge.agents.acp.reading import Part
+from planforge.agents.acp.parts import Part
 from planforge.agents.acp.requests import Cancel, Method
 from planforge.agents.acp.wire import Wire
 from planforge.agents.rpc import METHOD_NOT_FOUND, Refusal

@@ -23,7 +23,7 @@ from pydantic import BaseModel
 
 from planforge.agents.acp import requests, updates
 from planforge.agents.acp.answers import Implementation, Select
-from planforge.agents.acp.reading import read
+from planforge.agents.acp.parts import read
 from planforge.agents.acp.requests import Method
 
 METHODS: dict[str, Method[Any, Any]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from planforge.actions import see
-from planforge.agents import leaving
+from planforge.agents import exits
 from planforge.agents.acp import conversation
 from planforge.agents.acp.wire import LINE_LIMIT
 from planforge.agents.profiles import Profile
@@ -50,4 +50,4 @@ async def _let_go(process: asyncio.subprocess.Process) -> None:
     """Let the agent end by itself for a moment: it knows of children that have left its group."""
     assert process.stdin is not None
     process.stdin.close()
-    await leaving.ended(process, GRACE)
+    await exits.ended(process, GRACE)

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from planforge.agents.acp import permissions, quirks, updates
+from planforge.agents.acp.parts import read
 from planforge.agents.acp.quirks import Complaint, Quirk
-from planforge.agents.acp.reading import read
 from planforge.agents.acp.updates import (
     PERMISSION,
     UPDATE,

@@ -11,7 +11,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from planforge.agents.acp.answers import Begun, Chosen, Ended, Greeted, Implementation, Session, Set
-from planforge.agents.acp.reading import Part, read
+from planforge.agents.acp.parts import Part, read
+from planforge.agents.acp.updates import TextBlock
 
 PROTOCOL_VERSION = 1
 
@@ -53,12 +54,6 @@ class SetOption(Part, frozen=True, kw_only=True):
     session_id: str
     config_id: str
     value: str
-
-
-class TextBlock(Part, frozen=True, kw_only=True, tag_field="type", tag="text"):
-    """Words."""
-
-    text: str
 
 
 class Prompt(Part, frozen=True, kw_only=True):

@@ -17,8 +17,8 @@ from pathlib import Path
 import msgspec
 
 from planforge.agents import private
-from planforge.agents.native.hearing import count
 from planforge.agents.native.lines import decoded
+from planforge.agents.usage import count
 from planforge.kernel.effects import Usage
 
 END = 256 * 1024

@@ -27,7 +27,7 @@ from planforge.workspace.git import Git, objects
 from planforge.workspace.git.checkouts import index_of
 from planforge.workspace.preparation import Preparation, ports
 from planforge.workspace.preparation.ports import Ports
-from planforge.workspace.preparation.untracked import SHOWN, Bringing
+from planforge.workspace.preparation.untracked import SHOWN, Copier
 from planforge.workspace.processes import Ended
 
 SHOWN_LINES = 5
@@ -83,15 +83,15 @@ async def prepare(
     return Prepared(env=env, notes=(*brought.notes, *notes), copied=tuple(brought.copied), ports=taken)
 
 
-def _bring(git: Git, worktree: Path, source: Path, settings: Preparation) -> Bringing:
+def _bring(git: Git, worktree: Path, source: Path, settings: Preparation) -> Copier:
     try:
-        with Bringing(git, source, worktree) as bringing:
-            bringing.include(settings.include_files, settings.include_megabytes)
+        with Copier(git, source, worktree) as copier:
+            copier.include(settings.include_files, settings.include_megabytes)
             for path in settings.caches:
-                bringing.cache(path, settings.cache_megabytes)
+                copier.cache(path, settings.cache_megabytes)
     except OSError as error:
         raise CannotPerform(f"cannot copy into the worktree: {error.strerror or error}") from error
-    return bringing
+    return copier
 
 
 async def _commands(

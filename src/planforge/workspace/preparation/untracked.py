@@ -54,7 +54,7 @@ def included(git: Git, source: Path) -> list[bytes]:
     return [path for path in named if path in known]
 
 
-class Bringing:
+class Copier:
     """From one checkout into one worktree."""
 
     def __init__(self, git: Git, source: Path, worktree: Path) -> None:

@@ -21,7 +21,7 @@ OPTIONS = [
 ]
 
 
-class Telling:
+class Updates:
     """One session's way to its client."""
 
     def __init__(self, client: Peer, session: str) -> None:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from planforge import __version__
 from planforge.agents.api.options import Mode, Options
-from planforge.agents.api.telling import Telling
 from planforge.agents.api.tools import shell
+from planforge.agents.api.updates import Updates
 from planforge.agents.api.wire import Wire, standard_streams
 from planforge.agents.rpc import (
     INVALID_PARAMS,
@@ -149,7 +149,7 @@ class ModelAgent:
         if session.turn is not None:
             raise Refusal(INVALID_REQUEST, f"session `{session.history.session}` is still at a prompt")
         question = self._question(session, _prompt(params), _schema(params) or session.schema)
-        turn = Turn(self._options, self._telling(session), session.history, question)
+        turn = Turn(self._options, self._updates(session), session.history, question)
         session.turn = turn
         try:
             return await turn.take()
@@ -172,8 +172,8 @@ class ModelAgent:
             raise invalid(f"unknown session `{name}`")
         return self._sessions[name]
 
-    def _telling(self, session: Session) -> Telling:
-        return Telling(self.client, session.history.session)
+    def _updates(self, session: Session) -> Updates:
+        return Updates(self.client, session.history.session)
 
     def _question(self, session: Session, text: str, schema: dict[str, Any] | None) -> Question:
         from planforge.agents.api import failures, providers
@@ -199,9 +199,9 @@ class ModelAgent:
     async def _tell_again(self, session: Session) -> None:
         from planforge.agents.api import histories
 
-        telling = self._telling(session)
+        updates = self._updates(session)
         for text, by_user in histories.said(session.history):
-            await telling.heard(text, by_user=by_user)
+            await updates.heard(text, by_user=by_user)
 
 
 async def serve(options: Options, key: str) -> None:

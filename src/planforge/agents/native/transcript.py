@@ -23,15 +23,11 @@ TEXT_LIMIT = 1024 * 1024
 
 TOOLS_LISTED = 200
 TITLE_LIMIT = 200
-MOST_TOKENS = 10**12
-MOST_MONEY = 1e9
-"""Figures beyond these are not believed."""
-
 SESSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,127}")
 """What a conversation may be called: it goes into a command, where it must not be taken for an option."""
 
 
-class Hearing:
+class Transcript:
     """What one agent has said and done."""
 
     def __init__(self, task: Task, place: Place) -> None:
@@ -129,15 +125,3 @@ class Hearing:
     def handed_over(self, name: str) -> AgentAnswer:
         """The answer of an agent that was stopped because its context was nearly full."""
         return msgspec.structs.replace(self.answer(name), stop_reason=HANDED_OVER, context=self.context)
-
-
-def count(number: object) -> int:
-    """A number of tokens, if it can be one; otherwise none."""
-    return number if type(number) is int and 0 <= number <= MOST_TOKENS else 0
-
-
-def millionths(amount: object) -> int | None:
-    """An amount of money in millionths, if it can be one."""
-    if isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount < MOST_MONEY:
-        return round(amount * 1_000_000)
-    return None
