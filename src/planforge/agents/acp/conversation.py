@@ -29,9 +29,9 @@ from planforge.agents.acp.requests import (
     Cancel,
     Initialize,
     Prompt,
-    TextBlock,
 )
 from planforge.agents.acp.sessions import Opened
+from planforge.agents.acp.updates import TextBlock
 from planforge.agents.acp.wire import Wire
 from planforge.agents.faults import one_line, plain
 from planforge.agents.profiles import Profile
