@@ -86,7 +86,7 @@ def schema(name: str) -> str:
 
 
 def require(name: str, who: str) -> dict[str, Any]:
-    """The form of that name; `who` asks for it, if there is none."""
+    """The form of that name, or an error that says who asked for it."""
     if name not in FORMS:
         known = ", ".join(f"`{form}`" for form in FORMS)
         raise InvalidInput(f"{who} wants an answer of form `{name}`; there are {known}")

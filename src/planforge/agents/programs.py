@@ -108,7 +108,7 @@ class Memory:
 
 
 def find(profile: Profile, memory: Memory, *, version: bool = True) -> Found | None:
-    """The program that a profile leads to; None if there is none. Asking for the version starts it."""
+    """The program of a profile; `None` if it is not installed. Asking for the version starts it."""
     path = shutil.which(profile.program) if profile.installed else None
     if path is None:
         return None

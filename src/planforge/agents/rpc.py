@@ -97,7 +97,7 @@ class Peer:
                 _resolve(self._waiting.pop(number), message)
 
     def end(self) -> None:
-        """It says nothing more: whoever waits for an answer is told."""
+        """It says nothing more: every request that waits for an answer fails."""
         self._over = True
         for waiting in self._waiting.values():
             if not waiting.done():

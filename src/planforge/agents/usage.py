@@ -1,5 +1,5 @@
 """
-Tokens counted alike, whoever counts them.
+Token counts in one form for all agents.
 
 Agents mean different things by usage: this turn, the conversation so far, the last step. What is recorded is
 always one call: input with what came out of a cache, output with the reasoning.

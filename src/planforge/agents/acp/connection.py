@@ -25,7 +25,7 @@ class Connection:
         self._listening = asyncio.ensure_future(self._listen())
 
     async def ask(self, method: Method[P, A], params: P) -> A:
-        """Ask the agent; raises `Refusal` if it refuses, and `ValueError` if its answer is none."""
+        """Ask the agent; raises `Refusal` if it refuses, and `ValueError` if its answer is not valid."""
         return method.read(await self._peer.ask(method.name, params))
 
     async def tell(self, method: str, params: msgspec.Struct) -> None:

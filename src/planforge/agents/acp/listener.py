@@ -140,7 +140,7 @@ class Listener:
     # What the agent says
 
     def hear(self, method: str, params: object) -> None:
-        """Take in one piece of news from the agent; raises `ValueError` for what is none."""
+        """Take in one notification; raises `ValueError` if it is not valid."""
         if method != UPDATE:
             return
         notification = read(Notification, params)

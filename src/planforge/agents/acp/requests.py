@@ -80,7 +80,7 @@ class Method(msgspec.Struct, Generic[P, A], frozen=True):
     """Whether an answer that is no object counts as an empty one: some agents answer with nothing."""
 
     def read(self, raw: object) -> A:
-        """The answer that `raw` is; raises `ValueError` if it is none."""
+        """Parse an answer; raises `ValueError` if it is not valid."""
         try:
             return read(self.answer, {} if self.blank and not isinstance(raw, dict) else raw)
         except ValueError as error:

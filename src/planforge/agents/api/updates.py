@@ -76,7 +76,7 @@ class Updates:
         await self._update("usage_update", used=used, size=size)
 
     async def heard(self, text: str, *, by_user: bool) -> None:
-        """Something of a conversation that is gone on with."""
+        """A message of a resumed conversation."""
         await self._update("user_message_chunk" if by_user else "agent_message_chunk", content=_text(text))
 
     async def _update(self, what: str, **fields: object) -> None:

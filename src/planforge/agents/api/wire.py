@@ -22,7 +22,7 @@ class Wire:
         self._writer = writer
 
     async def serve(self, peer: Peer) -> None:
-        """Hand messages over until the client is gone; then stop whatever is still being answered."""
+        """Hand messages over until the client is gone; then cancel the requests in progress."""
         try:
             while line := await self._line():
                 try:

@@ -58,10 +58,10 @@ class Listener(Protocol):
     transcript: Transcript
 
     def take(self, line: bytes) -> bool:
-        """Take in one line; False if it is none of the program's messages."""
+        """Take in one line; False if it is not a message of the program."""
 
     def glance(self) -> None:
-        """Look at what there is besides lines; called again and again while it is listened to."""
+        """Look at other sources than lines; called repeatedly while the program runs."""
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):

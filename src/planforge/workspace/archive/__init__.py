@@ -58,7 +58,7 @@ def free(taken: Mapping[str, str], ref: str, commit: str) -> str:
 
 
 class Archive:
-    """What is kept of one run. Whoever calls holds the lock on changes of worktrees."""
+    """What is kept of one run. The caller holds the lock on changes of worktrees."""
 
     def __init__(self, git: Git, run: str) -> None:
         self._git = git

@@ -44,7 +44,7 @@ from planforge.workspace.checks.judgement import (
 )
 from planforge.workspace.reports import Findings, Tally
 from planforge.workspace.reports.findings import read_warnings
-from planforge.workspace.reports.runners import pytest_lines
+from planforge.workspace.reports.runners import pytest_warnings
 from planforge.workspace.reports.tally import LEFT_OUT
 
 if TYPE_CHECKING:
@@ -339,10 +339,8 @@ class _Looking:
         tally = reports.read_junits(path for path in self._files(self._check.junit))
         if tally is None:
             return None
-        lines = pytest_lines(output)
-        warnings = sum(line.get("warning", 0) for line in lines) if lines else None
         doubt = tally.doubt or contradiction(tally, output)
-        return tally._replace(doubt=doubt, warnings=warnings)
+        return tally._replace(doubt=doubt, warnings=pytest_warnings(output))
 
     def findings(self, name: str, output: str, exit_code: int | None) -> Findings | None:
         """What a linter found, or a build warned of."""

@@ -1,7 +1,7 @@
 """
 The files of a commit, listed and read from git's objects, without any work tree.
 
-What lies in a checkout may have been changed by whoever works there; what a commit holds may not.
+The files of a checkout may change while an agent works there; a commit does not change.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ SHOWN = 5
 
 
 class Change(NamedTuple):
-    """A path that differs between two commits, and the blob that is new there; None where there is none."""
+    """A path that differs between two commits, and its new blob; `None` if it was deleted."""
 
     path: bytes
     blob: str | None

@@ -47,7 +47,7 @@ class Work(NamedTuple):
 
 
 def attempt(git: Git, ours: str, theirs: str, base: str = "") -> Attempted:
-    """Merge two commits as far as a tree. With `base`, both are taken for what was made of that commit."""
+    """Merge two commits into a tree. `base` replaces the merge base that git would choose."""
     if base:
         # `--merge-base` came with git 2.40; two commits that have nothing but it in common do as well.
         ours, theirs = (_grafted(git, commit, base) for commit in (ours, theirs))

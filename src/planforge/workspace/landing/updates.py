@@ -6,7 +6,7 @@ It goes ahead only where nothing of theirs can be lost. While it is at work it
 holds the checkout's `index.lock`, so that no other git changes anything there, and
 a note of what goes from where to where is on disk. A process that dies half-way
 leaves both; the next update finds the note, takes back what was half done, and
-does it again. Whoever calls holds the lock of the landing queue of the branch.
+does it again. The caller holds the lock of the landing queue of the branch.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ UNLINKED = {"UV_LINK_MODE": "copy", "npm_config_package_import_method": "copy"}
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done, and what whoever works in the worktree gets to see."""
+    """What was done, and the environment of programs in the worktree."""
 
     env: dict[str, str]
     notes: tuple[str, ...]
@@ -53,7 +53,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Runner(Protocol):
-    """Runs a command to its end, as `processes.run` does; whoever calls may confine it further."""
+    """Runs a command to its end, as `processes.run` does; the caller may confine it further."""
 
     async def __call__(
         self, argv: Sequence[str], *, cwd: Path, seconds: float, extra: Mapping[str, str] | None = None

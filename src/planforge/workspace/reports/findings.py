@@ -18,7 +18,7 @@ class Findings(NamedTuple):
     total: int | None = None
     warnings: int | None = None
     doubt: str = ""
-    """Why the count cannot be believed, if so."""
+    """Why the count cannot be believed; empty if it can."""
 
 
 def read_sarif(path: Path) -> Findings | None:
@@ -45,10 +45,7 @@ def read_eslint(path: Path) -> Findings | None:
 
 
 CLOSING = (
-    re.compile(r"^Found (\d{1,9}) errors? in \d+ files?\b", re.MULTILINE),  # mypy
-    re.compile(
-        r"^Found (\d{1,9}) errors? in the same file\b|^Found (\d{1,9}) errors? in \d+ files\.$", re.MULTILINE
-    ),
+    re.compile(r"^Found (\d{1,9}) errors? in (?:\d+ files?|the same file)\b", re.MULTILINE),  # mypy, tsc
     re.compile(r"^Found (\d{1,9}) errors?(?:\.| \([^)]*\)\.)$", re.MULTILINE),  # ruff, biome
     re.compile(r"^✖ (\d{1,9}) problems? \(", re.MULTILINE),  # eslint
     re.compile(r"^(\d{1,9}) errors?, \d+ warnings?, \d+ informations?", re.MULTILINE),  # pyright
@@ -76,10 +73,10 @@ TALK = re.compile(r"^(?:>.*|make(?:\[\d+\])?: .*|\$ .*|\s*)$", re.MULTILINE)
 def read_findings(output: str, exit_code: int) -> Findings:
     """What the closing lines of linters add up to; where there are none, the lines that name a place."""
     text = plain(output)
-    numbers = [match for pattern in CLOSING for match in _values(pattern, text)]
+    numbers = [number for pattern in CLOSING for number in pattern.findall(text)]
     warned = read_warnings(text)
     if numbers:
-        return Findings(sum(numbers), warned)
+        return Findings(sum(0 if number == "no" else int(number) for number in numbers), warned)
     if warned is not None and not CLEAN.search(text):
         return Findings(warned, warned)
     if places := len(PLACED.findall(text)):
@@ -96,11 +93,3 @@ def read_warnings(output: str) -> int | None:
     if counts or lines:
         return sum(counts) + lines
     return 0 if FINISHED.search(text) else None
-
-
-def _values(pattern: re.Pattern[str], text: str) -> list[int]:
-    found = []
-    for match in pattern.finditer(text):
-        number = next((group for group in match.groups() if group is not None), "0")
-        found.append(0 if number == "no" else int(number))
-    return found

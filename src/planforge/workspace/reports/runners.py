@@ -1,4 +1,4 @@
-"""How each runner says at the end what came of the tests, as patterns over what it prints."""
+"""How each runner summarises the tests at the end of its output, as patterns."""
 
 from __future__ import annotations
 
@@ -83,6 +83,12 @@ def pytest_numbers(line: str) -> dict[str, int]:
 def pytest_lines(output: str) -> list[dict[str, int]]:
     """The numbers of every last line of pytest in `output`."""
     return [pytest_numbers(match[1]) for match in PYTEST.finditer(plain(output))]
+
+
+def pytest_warnings(output: str) -> int | None:
+    """How often pytest warned, if its last line is in `output`."""
+    lines = pytest_lines(output)
+    return sum(numbers.get("warning", 0) for numbers in lines) if lines else None
 
 
 def _pytest(text: str) -> Found:

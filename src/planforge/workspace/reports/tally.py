@@ -45,7 +45,7 @@ class Tally(NamedTuple):
     causes: tuple[str, ...] = ()
     """What each failing test said, if the report tells."""
     doubt: str = ""
-    """Why the counts cannot be believed, if so."""
+    """Why the counts cannot be believed; empty if they can."""
     warnings: int | None = None
     """How often the runner warned, if it counts that."""
 

@@ -44,7 +44,7 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Allowed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A secret that is none, or is let through all the same."""
+    """A false alarm, or a secret that is accepted."""
 
     fingerprint: str
     reason: str
