@@ -20,7 +20,7 @@ from planforge.kernel.objects import Objects
 from planforge.workspace import sandbox
 from planforge.workspace.checks import Check, Report, execution
 from planforge.workspace.checks.judgement import judge, rejudged
-from planforge.workspace.reports import REPORT_LIMIT, Tally
+from planforge.workspace.reports.tally import REPORT_LIMIT, Tally
 from programs import counts_skipped
 from repositories import write
 

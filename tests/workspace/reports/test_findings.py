@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from planforge.workspace.reports import Findings, read_eslint, read_findings, read_sarif
-from planforge.workspace.reports.findings import read_warnings
+from planforge.workspace.reports.findings import (
+    Findings,
+    read_eslint,
+    read_findings,
+    read_sarif,
+    read_warnings,
+)
 from repositories import write
 
 

@@ -65,17 +65,6 @@ STOPS = {
 }
 
 
-async def hold(
-    name: str, profile: Profile, task: Task, place: Place, process: asyncio.subprocess.Process
-) -> AgentAnswer:
-    """Put the task to the agent that runs as `process`."""
-    conversation = Conversation(name, profile, task, place, process)
-    try:
-        return await conversation.answer()
-    finally:
-        await conversation.close()
-
-
 class Conversation:
     """With one agent, about one task."""
 

@@ -17,9 +17,9 @@ import msgspec
 
 from planforge.kernel.evidence import TESTS, Counts, Evidence, Outcome, Part, combined
 from planforge.kernel.wording import counted
-from planforge.workspace.reports import Findings, Tally
+from planforge.workspace.reports.findings import Findings
 from planforge.workspace.reports.runners import pytest_lines
-from planforge.workspace.reports.tally import plain
+from planforge.workspace.reports.tally import Tally, plain
 
 MISSING = 127
 NOT_EXECUTABLE = 126

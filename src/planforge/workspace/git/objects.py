@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
@@ -14,6 +15,9 @@ from planforge.workspace.git import Git
 
 GITLINK, LINK, NOTHING = "160000", "120000", "000000"
 """The modes of a submodule, of a link, and of what is not there."""
+
+NAME = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+"""The full name of an object."""
 
 PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv")
 

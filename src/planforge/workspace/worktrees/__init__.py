@@ -27,6 +27,7 @@ from planforge.kernel.objects import write_atomically
 from planforge.workspace.archive import ARCHIVE, Archive, free, refs, slug
 from planforge.workspace.archive.quarantine import Quarantine
 from planforge.workspace.git import Git, patches
+from planforge.workspace.git.objects import NAME
 from planforge.workspace.keeping import Keeping, Leaving, contents, directories, entries, leftovers
 from planforge.workspace.keeping.contents import Finder
 from planforge.workspace.keeping.leftovers import Opened
@@ -35,7 +36,6 @@ __all__ = ["ARCHIVE", "Worktrees", "changing"]
 
 FRESH = "check-"
 GONE = ".gone-"
-HASH = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 TRIES = 5
 
 
@@ -88,7 +88,7 @@ class Worktrees:
 
     def _is_commit(self, name: str) -> bool:
         """Whether there is such a commit; one that there is, is looked for once."""
-        if name not in self._commits and HASH.fullmatch(name) and self._git.ref(f"{name}^{{commit}}") == name:
+        if name not in self._commits and NAME.fullmatch(name) and self._git.ref(f"{name}^{{commit}}") == name:
             self._commits.add(name)
         return name in self._commits
 
