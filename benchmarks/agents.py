@@ -20,8 +20,9 @@ import msgspec
 from benchmarks.measuring import Figure, at_most, progress, rounds
 
 from planforge.agents import homes
-from planforge.agents.profiles import REHEARSAL, every
+from planforge.agents.profiles import REHEARSAL
 from planforge.agents.protocol import Place, Task, ToolRequest
+from planforge.agents.roster import every
 from planforge.app import compose
 from planforge.app.asking import adapter
 from planforge.app.casting import Cast

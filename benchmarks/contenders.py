@@ -68,7 +68,7 @@ def outcome(directory: Path) -> Take:
 
     from planforge.kernel.events import EffectCompleted, Payload
     from planforge.kernel.ledger import Ledger
-    from planforge.kernel.payloads import encode
+    from planforge.kernel.objects import encode
 
     ledger = Ledger.create(directory / "outcome")
     version = ledger.version("run-001")

@@ -20,7 +20,8 @@ from planforge.kernel import effects, events
 from planforge.kernel.driver import Call, Driver
 from planforge.kernel.events import Event, PlannedStep
 from planforge.kernel.evidence import Counts, Evidence, Outcome
-from planforge.kernel.payloads import encode, pack
+from planforge.kernel.objects import encode
+from planforge.kernel.payloads import pack
 from planforge.workflows.landing import LandRequest, LandResult, land
 from planforge.workspace.git import Git
 from repositories import git, repository

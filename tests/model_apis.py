@@ -62,7 +62,7 @@ def environment(provider: str, home: Path, extra: Mapping[str, str] | None = Non
 
 
 LOADED = standby.Standby(
-    "planforge.agents.api.serving",
+    "planforge.agents.api.server",
     "planforge.agents.api.turns",
     "anyio._backends._asyncio",
     "genai_prices.data",

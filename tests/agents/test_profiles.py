@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from planforge.agents import profiles
+from planforge.agents import profiles, roster
 from planforge.agents.known import KNOWN
-from planforge.agents.profiles import REHEARSAL, Profile, Way, choose
+from planforge.agents.profiles import REHEARSAL, Profile, Way
+from planforge.agents.roster import choose
 from planforge.errors import InvalidInput, NoAgent
 from planforge.interfaces.cli.typed import text
 
@@ -125,7 +126,7 @@ def test_an_agent_that_must_be_named_is_taken_only_then(install: Install, name: 
         assert choose(name, {}) == (name, KNOWN[name])
     with pytest.raises(NoAgent):
         choose("", {})
-    assert name not in profiles.others("nobody", {})
+    assert name not in roster.others("nobody", {})
 
 
 def test_an_agent_whose_package_is_missing_is_not_installed() -> None:
@@ -146,25 +147,24 @@ def test_an_adapter_without_the_program_that_it_starts_is_no_agent(install: Inst
     assert choose("pi", {})[0] == "pi"
 
 
-def test_if_an_agent_is_missing_the_next_best_is_taken_in_the_order_given(install: Install) -> None:
+def test_an_agent_that_is_named_and_missing_is_replaced_by_no_other(install: Install) -> None:
     install("gemini", "opencode")
-    assert choose("claude", {}, fallback=["codex", "opencode", "gemini"])[0] == "opencode"
     with pytest.raises(NoAgent, match="agent `claude` needs"):
-        choose("claude", {}, fallback=["codex"])
+        choose("claude", {})
 
 
 def test_agents_of_other_vendors_are_those_that_are_installed_and_known_to_be(install: Install) -> None:
     install("claude", "codex", "codex-acp", "gemini", "opencode")
-    assert profiles.others("anthropic", {}) == ("codex-acp", "codex-cli", "gemini")
-    assert profiles.others("google", {}) == ("claude-cli", "codex-acp", "codex-cli")
-    assert profiles.others("anthropic", {"opencode": Profile(vendor="zhipu")})[-1] == "opencode"
+    assert roster.others("anthropic", {}) == ("codex-acp", "codex-cli", "gemini")
+    assert roster.others("google", {}) == ("claude-cli", "codex-acp", "codex-cli")
+    assert roster.others("anthropic", {"opencode": Profile(vendor="zhipu")})[-1] == "opencode"
 
 
 def test_a_vendor_is_known_by_every_name() -> None:
-    assert [profiles.vendor_of(name, {}) for name in ("claude", "claude-cli", "gemini", "opencode")] == [
+    assert [roster.vendor_of(name, {}) for name in ("claude", "claude-cli", "gemini", "opencode")] == [
         *("anthropic", "anthropic", "google", "")
     ]
-    assert profiles.vendor_of("cluade", {}) == ""
+    assert roster.vendor_of("cluade", {}) == ""
 
 
 # What a person says about one
@@ -189,7 +189,7 @@ def test_what_is_said_about_a_vendors_name_holds_for_whichever_of_its_agents_is_
     install("claude")
     assert choose("claude", own)[1].env["MODEL"] == "small"
     assert choose("claude-cli", own)[1].env["MODEL"] == "small"
-    own["claude-cli"] = profiles.complete("claude-cli", {"env": {"MODEL": "large"}})
+    own["claude-cli"] = roster.complete("claude-cli", {"env": {"MODEL": "large"}})
     assert choose("claude", own)[1].env["MODEL"] == "large"
 
 
@@ -213,7 +213,7 @@ def test_an_own_name_can_stand_for_several(install: Install) -> None:
 
 
 def test_a_table_about_a_known_agent_overrides_only_what_it_says_deep_in_its_ways_as_well() -> None:
-    profile = profiles.complete("codex-acp", {"read": {"env": {"A": "b"}}, "login": [], "usage": "none"})
+    profile = roster.complete("codex-acp", {"read": {"env": {"A": "b"}}, "login": [], "usage": "none"})
     known = KNOWN["codex-acp"]
     assert profile.read == Way(mode=known.read.mode, env=known.read.env | {"A": "b"})
     assert (profile.login, profile.usage) == ((), "none")  # which are the defaults, and said all the same
@@ -222,9 +222,9 @@ def test_a_table_about_a_known_agent_overrides_only_what_it_says_deep_in_its_way
 
 
 def test_a_table_with_a_command_for_a_vendors_name_keeps_the_rest_of_what_speaks_the_same() -> None:
-    profile = profiles.complete("claude", {"command": ["wrapped"], "speaks": "claude"})
+    profile = roster.complete("claude", {"command": ["wrapped"], "speaks": "claude"})
     assert profile == msgspec.structs.replace(KNOWN["claude-cli"], command=("wrapped",))
-    assert profiles.complete("claude", {"command": ["w"]}).read == KNOWN["claude-acp"].read
+    assert roster.complete("claude", {"command": ["w"]}).read == KNOWN["claude-acp"].read
 
 
 def test_a_misspelt_setting_of_a_profile_is_not_passed_over() -> None:

@@ -20,7 +20,7 @@ import pytest
 from planforge.app import replays, work
 from planforge.app.decisions import approvals
 from planforge.app.project import Project
-from planforge.kernel.payloads import encode
+from planforge.kernel.objects import encode
 from planforge.kernel.replay import backtest as backtests
 from planforge.kernel.replay.backtest import Backtest, Cost, End
 from planforge.kernel.replay.tape import Asked, Tape

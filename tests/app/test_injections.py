@@ -173,7 +173,7 @@ def test_what_needs_a_person_needs_one_whatever_the_file_says(text: str) -> None
 def test_a_secret_is_one_whatever_stands_beside_it(text: str) -> None:
     secret = "AK" + "IA" + "Q7ZKM2XN4PVT8RWL"
     around = f"# {text}\nkey = '{secret}'  # {text.splitlines()[0]}\n# {text}\n"
-    found = secrets.find("src/app.py", around.encode(), Values({}))
+    found = secrets.find_new("src/app.py", None, around.encode(), Values({}))
     assert "AWS Access Key" in {item.kind for item in found}
 
 

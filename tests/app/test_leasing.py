@@ -27,7 +27,8 @@ from planforge.kernel.events import (
     LeaseWaitEnded,
 )
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.payloads import encode, pack
+from planforge.kernel.objects import encode
+from planforge.kernel.payloads import pack
 from repositories import repository
 
 CALL = Call(run="run-001", key="/0", intended_at="2026-01-02T03:04:05+00:00", resumed=False)

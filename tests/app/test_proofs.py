@@ -17,7 +17,8 @@ from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
 from planforge.kernel.events import Amounts, Event, Payload, Recorded
 from planforge.kernel.evidence import Counts, Evidence, Outcome
-from planforge.kernel.payloads import encode, pack
+from planforge.kernel.objects import encode
+from planforge.kernel.payloads import pack
 from planforge.kernel.replay.proof import Proof, Row, Skipped
 from planforge.kernel.replay.proof_faults import chain_faults, stream_faults, unpack
 from planforge.workspace.git import bare_objects

@@ -8,7 +8,8 @@ import pytest
 
 from calls import Command, caller
 from planforge.agents.known import KNOWN
-from planforge.agents.profiles import Profile, complete
+from planforge.agents.profiles import Profile
+from planforge.agents.roster import complete
 from planforge.app import work
 from planforge.app.project import Project
 from planforge.app.replays import replayed

@@ -23,7 +23,7 @@ from planforge.kernel.events import (
     RecordedFinding,
 )
 from planforge.kernel.evidence import Counts, Evidence, Outcome
-from planforge.kernel.payloads import encode
+from planforge.kernel.objects import encode
 from planforge.kernel.scores import score
 from planforge.kernel.work import decisions
 

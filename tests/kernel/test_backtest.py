@@ -10,8 +10,8 @@ from planforge.kernel import effects
 from planforge.kernel.effects import Effect, Flow, Note, Together
 from planforge.kernel.events import EffectCompleted, EffectIntended, Event, RunEnded
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.objects import address
-from planforge.kernel.payloads import encode, pack
+from planforge.kernel.objects import address, encode
+from planforge.kernel.payloads import pack
 from planforge.kernel.replay.backtest import TOLD_BY_THE_BRANCH, Backtest, End, backtest, cost_of
 from planforge.kernel.replay.tape import Tape
 

@@ -29,8 +29,8 @@ from planforge.kernel.events import (
 )
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.objects import address
-from planforge.kernel.payloads import INLINE_LIMIT, encode, unpack
+from planforge.kernel.objects import address, encode
+from planforge.kernel.payloads import INLINE_LIMIT, unpack
 from planforge.kernel.redaction import Redactor
 
 RUN = "run-001"

@@ -27,7 +27,7 @@ from planforge.kernel.events import ArtifactKind, Event, HandoffEmitted
 from planforge.kernel.graph.queries import Moments
 from planforge.kernel.handoff import HandoffSummary
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.payloads import encode
+from planforge.kernel.objects import encode
 from planforge.kernel.tokens import TokenState
 from tries import tries
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from planforge.errors import LedgerUnreadable
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.payloads import INLINE_LIMIT, encode, pack, unpack
+from planforge.kernel.objects import encode
+from planforge.kernel.payloads import INLINE_LIMIT, pack, unpack
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from planforge.testing import ModelServer, ScriptError
-from planforge.testing.script import reading
+from planforge.testing.script import grammar
 from programs import environment
 from testing.listeners import Listener, converse
 from testing.speakers import (
@@ -639,7 +639,7 @@ def test_a_stream_has_only_whole_events_however_long_the_text(tmp_path: Path) ->
 
 def test_the_guide_says_what_every_action_means_to_a_model() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "testing.md").read_text()
-    assert [name for name in reading.ACTIONS if f"`{name}`" not in guide] == []
+    assert [name for name in grammar.ACTIONS if f"`{name}`" not in guide] == []
 
 
 @ALL

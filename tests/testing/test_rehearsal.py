@@ -21,7 +21,7 @@ from acp.schema import (
 
 import planforge
 from planforge.testing import script as rehearsal_script
-from planforge.testing.script import reading
+from planforge.testing.script import grammar
 from testing.listeners import Listener, cancelled_after_news, converse
 from testing.wires import COMMAND, ENVIRONMENT, PATIENCE, Message, Wire, eventually, scene
 
@@ -526,7 +526,7 @@ def test_it_loads_nothing_heavy() -> None:
 def test_the_guide_names_every_action_and_its_scripts_are_good() -> None:
     guide = GUIDE.read_text()
     rows = set(re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE))
-    assert set(reading.ACTIONS) <= rows
+    assert set(grammar.ACTIONS) <= rows
     examples = re.findall(r"^```json\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
     assert examples
     for example in examples:

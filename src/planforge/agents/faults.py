@@ -155,6 +155,9 @@ STATUS_KEYS = frozenset({"status", "statuscode", "httpstatus", "httpstatuscode",
 ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[@-~]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|\x1b.?")
 
 
+CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\r\n"}
+
+
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """What kind of failure it was."""
 
@@ -218,6 +221,11 @@ def failure(
     if fault.error is AgentTimedOut:
         return AgentTimedOut(f"agent `{name}` timed out: {said}")
     return AgentFailed(f"agent `{name}` failed: {said}")
+
+
+def plain(text: str) -> str:
+    """A text without anything that would move a cursor, ring a bell or end a string."""
+    return ESCAPES.sub("", text).translate(CONTROLS)
 
 
 def one_line(text: object) -> str:

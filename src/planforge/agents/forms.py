@@ -36,17 +36,21 @@ def _text(description: str) -> dict[str, Any]:
     return {"type": "string", "description": description}
 
 
+def _concerns(title: str, detail: str, location: str) -> dict[str, Any]:
+    severity = _one_of(*SEVERITIES)
+    return _list_of(
+        _record(title=_text(title), severity=severity, detail=_text(detail), location=_text(location))
+    )
+
+
 FORMS: dict[str, dict[str, Any]] = {
     "audit": _record(
         maxSeverity=_one_of(*SEVERITIES, "none"),
         summary=_text("One or two sentences: what was looked at and what it comes to."),
-        concerns=_list_of(
-            _record(
-                title=_text("What is wrong, in one sentence."),
-                severity=_one_of(*SEVERITIES),
-                detail=_text("The text or the code that shows it, and what would settle it."),
-                location=_text("The file and line, or the section of the plan; empty if there is none."),
-            )
+        concerns=_concerns(
+            title="What is wrong, in one sentence.",
+            detail="The text or the code that shows it, and what would settle it.",
+            location="The file and line, or the section of the plan; empty if there is none.",
         ),
     ),
     "tests": _record(
@@ -64,13 +68,10 @@ FORMS: dict[str, dict[str, Any]] = {
                 evidence=_text("The test or the observation that shows it."),
             )
         ),
-        concerns=_list_of(
-            _record(
-                title=_text("What is missing or wrong, in one sentence."),
-                severity=_one_of(*SEVERITIES),
-                detail=_text("What shows it."),
-                location=_text("Where it is."),
-            )
+        concerns=_concerns(
+            title="What is missing or wrong, in one sentence.",
+            detail="What shows it.",
+            location="Where it is.",
         ),
     ),
 }
@@ -85,7 +86,7 @@ def schema(name: str) -> str:
 
 
 def require(name: str, who: str) -> dict[str, Any]:
-    """The form of that name; `who` asks for it, if there is none."""
+    """The form of that name, or an error that says who asked for it."""
     if name not in FORMS:
         known = ", ".join(f"`{form}`" for form in FORMS)
         raise InvalidInput(f"{who} wants an answer of form `{name}`; there are {known}")

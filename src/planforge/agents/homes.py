@@ -160,7 +160,7 @@ def remove(directory: Path) -> tuple[str, ...]:
 
 
 def left(state: Path) -> Iterator[Left]:
-    """All homes that are there, for whoever tidies up."""
+    """All homes that are still there, for a cleanup."""
     homes = state / HOMES
     for path in sorted(homes.glob("*/*/*")):
         if path.is_dir() and not path.is_symlink():

@@ -62,7 +62,7 @@ def withdraw(home: Path, profile: Profile, person: Path) -> None:
 
 
 def forget(home: Path) -> None:
-    """Remember no longer what was brought, nor what a process wrote of that which died while it did."""
+    """Remove the record of what was brought, and what a process left that died while writing it."""
     record = _record(home)
     for path in (record, *record.parent.glob(f".{record.name}.*.part")):
         path.unlink(missing_ok=True)
@@ -157,7 +157,7 @@ def _record(home: Path) -> Path:
 
 
 def _take_back(home: Path, item: Brought) -> str:
-    """Bring one back; what there is to be said about it."""
+    """Bring one back; a note for the person, if there is one."""
     source = Path(item.source)
     renewed = private.read(home, item.path)
     if renewed is None or hashlib.sha256(renewed).hexdigest() == item.sha256:
@@ -184,7 +184,7 @@ def _resembles(renewed: bytes, current: bytes) -> bool:
 
 
 def _is_same(before: object, after: object) -> bool:
-    """Whether all that was there is there, and whoever it is for, and by which server, is the same."""
+    """Whether no key is missing, and the account and the server are the same."""
     if not isinstance(before, dict):
         return before is None or isinstance(after, type(before))
     return isinstance(after, dict) and all(
@@ -194,7 +194,7 @@ def _is_same(before: object, after: object) -> bool:
 
 
 def _read_login(path: Path) -> bytes | None:
-    """The person's own file, wherever that is a link to; None if there is none."""
+    """The person's own file, links followed; `None` if there is none."""
     try:
         if not path.is_file():  # to open a pipe would be to wait for somebody who writes to it
             return None

@@ -50,7 +50,7 @@ def of(model: str, own: Mapping[str, Price] | None = None) -> Price | None:
 
 
 def _found(model: str, prices: Mapping[str, Price]) -> Price | None:
-    """By its name, by the name without whoever offers it, or by that of which it is a version."""
+    """By its name, by the name without its provider, or by the model of which it is a version."""
     model = model.partition("[")[0]  # such as `[1m]`, a size of context
     for name in (model, model.rpartition("/")[2]):
         if name in prices:

@@ -75,6 +75,19 @@ def remove(home: Path, path: str) -> None:
         os.close(handle)
 
 
+def tail(path: Path, most: int) -> bytes:
+    """The last bytes of a plain file that no link leads to; nothing of anything else."""
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        status = os.fstat(opened)
+        return os.pread(opened, most, max(0, status.st_size - most)) if stat.S_ISREG(status.st_mode) else b""
+    finally:
+        os.close(opened)
+
+
 def read(home: Path, path: str) -> bytes | None:
     """A file of the home, if it is a plain one of a sensible size and no link leads to it; else None."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK

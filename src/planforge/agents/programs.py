@@ -26,7 +26,6 @@ import msgspec
 from planforge.agents.homes import Furnished
 from planforge.agents.logins import located, logged_in
 from planforge.agents.profiles import Profile
-from planforge.kernel.effects import Program
 from planforge.kernel.objects import write_atomically
 
 CACHE = ".programs.json"
@@ -109,7 +108,7 @@ class Memory:
 
 
 def find(profile: Profile, memory: Memory, *, version: bool = True) -> Found | None:
-    """The program that a profile leads to; None if there is none. Asking for the version starts it."""
+    """The program of a profile; `None` if it is not installed. Asking for the version starts it."""
     path = shutil.which(profile.program) if profile.installed else None
     if path is None:
         return None
@@ -138,12 +137,6 @@ def find(profile: Profile, memory: Memory, *, version: bool = True) -> Found | N
         seconds=known.seconds,
         startup=known.startup,
     )
-
-
-def identity(profile: Profile, memory: Memory) -> Program | None:
-    """What is recorded of the program that answered, found out without starting it."""
-    found = find(profile, memory, version=False)
-    return Program(path=found.path, hash=found.sha256, version=found.version) if found else None
 
 
 def started_in(profile: Profile, memory: Memory, seconds: float) -> None:
@@ -185,15 +178,7 @@ def _version(path: str, profile: Profile) -> tuple[str | None, float]:
 def _heard(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> str | None:
     """The first words of a program, None if it does not end; it and its group are gone afterwards."""
     try:
-        process = subprocess.Popen(
-            argv,
-            env=env,
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        process = _begun(argv, env, cwd, stdin=subprocess.DEVNULL)
     except OSError:
         return ""
     try:
@@ -205,6 +190,16 @@ def _heard(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> str | None:
     return output[:SAID].decode("utf-8", "replace")
 
 
+def _begun(
+    argv: Sequence[str], env: Mapping[str, str], cwd: Path | str, *, stdin: int
+) -> subprocess.Popen[bytes]:
+    """A program that was started in a group of its own, heard on standard output alone."""
+    heard, unheard = subprocess.PIPE, subprocess.DEVNULL
+    return subprocess.Popen(
+        argv, env=env, cwd=cwd, stdin=stdin, stdout=heard, stderr=unheard, start_new_session=True
+    )
+
+
 def start_up(furnished: Furnished, cwd: Path) -> float | None:
     """
     How many seconds it takes until the agent answers the first message; None if it does not.
@@ -214,15 +209,7 @@ def start_up(furnished: Furnished, cwd: Path) -> float | None:
     env = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | furnished.env
     began = time.monotonic()
     try:
-        process = subprocess.Popen(
-            furnished.argv,
-            env=env,
-            cwd=cwd,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        process = _begun(furnished.argv, env, cwd, stdin=subprocess.PIPE)
     except OSError:
         return None
     try:

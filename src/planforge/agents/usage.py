@@ -1,5 +1,5 @@
 """
-Tokens counted alike, whoever counts them.
+Token counts in one form for all agents.
 
 Agents mean different things by usage: this turn, the conversation so far, the last step. What is recorded is
 always one call: input with what came out of a cache, output with the reasoning.
@@ -8,6 +8,22 @@ always one call: input with what came out of a cache, output with the reasoning.
 from __future__ import annotations
 
 from planforge.kernel.effects import Usage
+
+MOST_TOKENS = 10**12
+MOST_MONEY = 1e9
+"""Figures beyond these are not believed."""
+
+
+def count(number: object) -> int:
+    """A number of tokens, if it can be one; otherwise none."""
+    return number if type(number) is int and 0 <= number <= MOST_TOKENS else 0
+
+
+def millionths(amount: object) -> int | None:
+    """An amount of money in millionths, if it can be one."""
+    if isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount < MOST_MONEY:
+        return round(amount * 1_000_000)
+    return None
 
 
 def of_call(after: Usage, before: Usage | None) -> Usage:

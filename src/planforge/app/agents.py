@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from planforge.actions import Action, see
-from planforge.agents import homes, profiles, programs
+from planforge.agents import homes, programs, roster
 from planforge.agents.known import KNOWN
-from planforge.agents.profiles import REHEARSAL, Profile
+from planforge.agents.profiles import NAME, REHEARSAL, Profile
 from planforge.agents.programs import Found, Memory
 from planforge.app import settings_file
 from planforge.app.settings import FILE, AgentSettings
@@ -109,7 +109,7 @@ def listed(project: Project | None, *, measure: bool = False) -> AgentList:
     """Every agent that is known or set, with what is known of its program here."""
     settings = project.settings if project else None
     agents = settings.agents if settings else AgentSettings()
-    every = profiles.every(agents.profiles)
+    every = roster.every(agents.profiles)
     memory = Memory(project.state / programs.CACHE if project else None)
     real = {name: profile for name, profile in every.items() if profile.command}
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -248,7 +248,7 @@ def remove(project: Project, name: str) -> Removed:
 
 
 def _require_new(project: Project, name: str, command: Sequence[str]) -> None:
-    if not profiles.NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise InvalidInput(
             f"`{name}` is no name for an agent", "small letters, digits, `-` and `_`, such as `my-agent`"
         )

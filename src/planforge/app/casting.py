@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from planforge.actions import Action, Advice
-from planforge.agents import profiles, tiers
+from planforge.agents import roster, tiers
 from planforge.agents.profiles import Profile
 from planforge.app import contexts
 from planforge.app.audience import NOBODY, Audience
@@ -146,12 +146,12 @@ class Casting:
     def _agent(self, role: str) -> _Named:
         own = self._settings.profiles
         if self._cast is not None:
-            return _Named(profiles.choose(self._cast.agent, own)[0], "it plays every role here")
+            return _Named(roster.choose(self._cast.agent, own)[0], "it plays every role here")
         if role in self._settings.roles:
-            return _Named(profiles.choose(self._settings.roles[role], own)[0], f"`agents.roles.{role}`")
+            return _Named(roster.choose(self._settings.roles[role], own)[0], f"`agents.roles.{role}`")
         if other := self._continued(role):
             return self._agent(other)._replace(why=f"as the {other}, whose conversation it goes on with")
-        name = profiles.choose(self._settings.default, own)[0]
+        name = roster.choose(self._settings.default, own)[0]
         if role in JUDGED and self._settings.cross_vendor_auditor:
             return self._of_another_vendor(name, role)
         why = "`agents.default`" if self._settings.default else "the first that is installed"
@@ -160,11 +160,11 @@ class Casting:
     def _of_another_vendor(self, name: str, role: str) -> _Named:
         own, judged = self._settings.profiles, JUDGED[role]
         other = self.agent_of(judged)
-        vendor = profiles.vendor_of(other, own)
+        vendor = roster.vendor_of(other, own)
         why = f"`agents.cross_vendor_auditor`: of another vendor than `{other}`, the {judged}"
-        if vendor and profiles.vendor_of(name, own) not in ("", vendor):
+        if vendor and roster.vendor_of(name, own) not in ("", vendor):
             return _Named(name, why)
-        found = profiles.others(vendor, own) if vendor else ()
+        found = roster.others(vendor, own) if vendor else ()
         if found:
             return _Named(found[0], why)
         problem = (
@@ -182,13 +182,13 @@ class Casting:
     # Models
 
     def _chosen(self, name: str, role: str, tier: str = "", stage: str = "") -> Chosen:
-        found, profile = profiles.choose(name, self._settings.profiles)
+        found, profile = roster.choose(name, self._settings.profiles)
         other = self._continued(role)
         choice = tiers.resolve(
             role,
             tier or contexts.tier_of(self._place, role),
             profile,
-            self._settings.overrides(*profiles.names_of(found, self._settings.profiles)),
+            self._settings.overrides(*roster.names_of(found, self._settings.profiles)),
             os.environ,
             stage=stage,
             # A model is known to the agent that it was named for.

@@ -314,7 +314,7 @@ class Worker:
         patch = await asyncio.to_thread(
             self._worktrees.commit, effect.worktree, effect.parent, message, label, call.intended_at
         )
-        files = await asyncio.to_thread(self._worktrees.hashes, effect.parent, patch.commit)
+        files = await asyncio.to_thread(patches.hashes, self._project.git, effect.parent, patch.commit)
         # Each attempt counts its turns anew, so its number is part of the name.
         successor = f"{call.run}/{effect.step}-{effect.attempt}.{effect.turn + 1}"
         lease = self.leasing.pass_on(effect.lease, successor)

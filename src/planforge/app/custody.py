@@ -22,7 +22,7 @@ from planforge.rules.attempts import fault_of_evidence
 from planforge.workflows import chat
 from planforge.workspace.checks.judgement import rejudged
 from planforge.workspace.git import bare_objects
-from planforge.workspace.reports import read_unittest
+from planforge.workspace.reports.runners import read_unittest
 
 
 def faults(proof: Proof, recorded: Sequence[Recorded]) -> Iterator[Fault]:

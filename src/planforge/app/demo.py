@@ -95,7 +95,8 @@ def _begun(place: Path, *, pace: float, agent: str, live: bool) -> tuple[Project
 
 def _require_able(agent: str, *, live: bool) -> None:
     """Refuse before anything is made: an agent that is missing, unconfined, or cannot play a script."""
-    from planforge.agents.profiles import Way, choose
+    from planforge.agents.profiles import Way
+    from planforge.agents.roster import choose
 
     name, profile = choose(agent, {})
     if not live and profile.endpoint == Way():

@@ -15,7 +15,7 @@ from planforge.kernel.effects import HandOver, Handover, Leased
 from planforge.kernel.events import HandoffEmitted
 from planforge.kernel.handoff import AgentContext, TouchedFile
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.payloads import encode
+from planforge.kernel.objects import encode
 
 if TYPE_CHECKING:
     from planforge.app.project import Project

@@ -23,6 +23,7 @@ from planforge.rules.scanning import former, integrity
 from planforge.rules.scanning.issues import live
 from planforge.workspace.git import changes, patches, repository
 from planforge.workspace.git.changes import Changed
+from planforge.workspace.git.objects import PLAIN
 
 REMEMBERED = 50
 """Against how many of the newest landed steps the size of a change is held."""
@@ -69,7 +70,7 @@ def _protection(settings: Settings) -> Protection:
 
 def _lines(project: Project, effect: effects.Inspect) -> dict[str, int]:
     """How many lines were added to or removed from each file."""
-    words = ("diff-tree", "-r", "-z", "--numstat", *patches.PLAIN, effect.parent, effect.commit)
+    words = ("diff-tree", "-r", "-z", "--numstat", *PLAIN, effect.parent, effect.commit)
     return dict(patches.counted(record) for record in project.git.run(*words).stdout.split(b"\0") if record)
 
 

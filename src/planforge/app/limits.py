@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from planforge.actions import Action, Advice
-from planforge.agents import profiles
+from planforge.agents import roster
 from planforge.app.audience import Audience
 from planforge.app.settings import AgentSettings
 from planforge.errors import AgentLimited, NoAgent
@@ -108,10 +108,10 @@ class Limits:
     def _candidates(self, agent: str) -> Iterator[str]:
         own = self._settings.profiles
         if not self._settings.limits.switch_to:
-            yield from profiles.others(profiles.vendor_of(agent, own), own)
+            yield from roster.others(roster.vendor_of(agent, own), own)
         for wanted in self._settings.limits.switch_to:
             try:
-                name, _ = profiles.choose(wanted, own)
+                name, _ = roster.choose(wanted, own)
             except NoAgent:
                 continue
             if name != agent:
@@ -119,7 +119,7 @@ class Limits:
 
     def _can_as_much(self, successor: str, agent: str) -> bool:
         """Whether an agent has tools where the other has: the question was put for one that does."""
-        known = profiles.every(self._settings.profiles)
+        known = roster.every(self._settings.profiles)
         return all(
             known[successor].has_tools(reading=reading) or not known[agent].has_tools(reading=reading)
             for reading in (True, False)

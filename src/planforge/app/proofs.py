@@ -22,8 +22,7 @@ from planforge.kernel.events import Event, Recorded
 from planforge.kernel.evidence import TESTS, Evidence
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.ledger.rows import COLUMNS, chain, content, read_event
-from planforge.kernel.objects import write_atomically
-from planforge.kernel.payloads import encode
+from planforge.kernel.objects import encode, write_atomically
 from planforge.kernel.replay import proof
 from planforge.kernel.replay.proof import About, CheckCommand, Files, Line, Position, Row, Skipped, Summary
 from planforge.kernel.replay.proof_faults import chain_faults, unpack

@@ -16,7 +16,7 @@ import msgspec
 from planforge.app.proofs import evidence_of
 from planforge.errors import GitFailed, InvalidInput, LedgerUnreadable
 from planforge.kernel.events import Recorded
-from planforge.kernel.evidence import CHECK, Evidence, Part
+from planforge.kernel.evidence import CHECK, TESTS, Evidence, Part
 from planforge.kernel.objects import Objects
 from planforge.kernel.replay.proof import Proof
 from planforge.workspace.checks import Check, Report, execution
@@ -106,9 +106,8 @@ class _Again:
 
     async def _checked(self, evidence: Evidence, checkout: Path) -> Evidence:
         rest = (checkout, evidence.commit, evidence.tree, self._objects)
-        if not evidence.parts:
-            return await execution.run(self._check(evidence.command), *rest)
         named = {part.name: self._attached(part) for part in evidence.parts}
+        named = named or {TESTS: self._check(evidence.command)}
         return await execution.run_all(named, *rest, root=self._git.top)
 
     def _attached(self, part: Part) -> Check:

@@ -16,7 +16,8 @@ import msgspec
 
 from planforge.actions import Action, Advice, Hint
 from planforge.agents.prices import Price
-from planforge.agents.profiles import Profile, complete, problems
+from planforge.agents.profiles import Profile, problems
+from planforge.agents.roster import complete
 from planforge.agents.tiers import Overrides
 from planforge.app.plans import PLANS
 from planforge.documents import toml

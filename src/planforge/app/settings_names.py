@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from planforge.actions import Action, Advice
-from planforge.agents import profiles
+from planforge.agents import roster
 from planforge.agents.tiers import TIERS
 from planforge.app.settings import AgentSettings, Settings, wrong
 from planforge.documents import toml
@@ -33,7 +33,7 @@ def agents_named(agents: AgentSettings) -> Iterator[tuple[toml.Key, str]]:
 
 def require_agents(agents: AgentSettings) -> None:
     """Make sure that all agents and tiers exist."""
-    known = profiles.every(agents.profiles)
+    known = roster.every(agents.profiles)
     for key, name in agents_named(agents):
         _require(key, name, known, "agent", Action("agent list"))
     for own, profile in agents.profiles.items():

@@ -40,8 +40,8 @@ from planforge.kernel.events import (
     Recorded,
 )
 from planforge.kernel.ledger import Ledger
-from planforge.kernel.objects import address
-from planforge.kernel.payloads import encode, pack, unpack
+from planforge.kernel.objects import address, encode
+from planforge.kernel.payloads import pack, unpack
 from planforge.kernel.redaction import Redactor
 
 Result = TypeVar("Result")

@@ -45,7 +45,8 @@ from planforge.kernel.leases import rules as leasing
 from planforge.kernel.leases import tables
 from planforge.kernel.ledger import Ledger, Write
 from planforge.kernel.ledger.rows import read_event
-from planforge.kernel.payloads import encode, pack, unpack
+from planforge.kernel.objects import encode
+from planforge.kernel.payloads import pack, unpack
 from planforge.kernel.tokens import TokenState
 
 __all__ = [

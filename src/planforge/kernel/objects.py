@@ -10,7 +10,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
+
 from planforge.errors import LedgerUnreadable, LedgerUnwritable
+
+encode = msgspec.json.Encoder(order="deterministic").encode
+"""One encoding for one value, so that equal values have equal addresses and fingerprints."""
 
 
 def address(content: bytes) -> str:

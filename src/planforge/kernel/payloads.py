@@ -12,9 +12,6 @@ from planforge.kernel.ledger import Ledger
 INLINE_LIMIT = 1024
 """A body larger than this many bytes becomes an object."""
 
-encode = msgspec.json.Encoder(order="deterministic").encode
-"""One encoding for one value, so that equal values have equal fingerprints."""
-
 
 def pack(ledger: Ledger, body: bytes) -> Payload:
     """Keep an encoded body, as an object if it is large."""

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from planforge.agents.acp.connection import METHOD_NOT_FOUND, Connection, Refusal
-from planforge.agents.acp.reading import Part
+from planforge.agents.acp.connection import Connection
+from planforge.agents.acp.parts import Part
 from planforge.agents.acp.requests import Cancel, Method
 from planforge.agents.acp.wire import Wire
+from planforge.agents.rpc import METHOD_NOT_FOUND, Refusal
 from rooms import PATIENCE, agent
 
 

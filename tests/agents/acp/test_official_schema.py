@@ -23,7 +23,7 @@ from pydantic import BaseModel
 
 from planforge.agents.acp import requests, updates
 from planforge.agents.acp.answers import Implementation, Select
-from planforge.agents.acp.reading import read
+from planforge.agents.acp.parts import read
 from planforge.agents.acp.requests import Method
 
 METHODS: dict[str, Method[Any, Any]] = {
@@ -53,8 +53,8 @@ SENT: list[tuple[str, msgspec.Struct]] = [
     ("session/resume", requests.TakeUp(cwd="/w", mcp_servers=[], session_id="s")),
     ("session/set_mode", requests.SetMode(session_id="s", mode_id="plan")),
     ("session/set_config_option", requests.SetOption(session_id="s", config_id="model", value="large")),
-    ("session/prompt", requests.Prompt(session_id="s", prompt=[requests.TextBlock(text="é\n\u2028")])),
-    ("session/prompt", requests.Prompt(session_id="s", prompt=[requests.TextBlock(text="")], meta=META)),
+    ("session/prompt", requests.Prompt(session_id="s", prompt=[updates.TextBlock(text="é\n\u2028")])),
+    ("session/prompt", requests.Prompt(session_id="s", prompt=[updates.TextBlock(text="")], meta=META)),
 ]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planforge.agents.api.tools import Refused, files
-from planforge.agents.api.tools.inside import inside
+from planforge.agents.api.tools.paths import inside
 
 
 @pytest.fixture

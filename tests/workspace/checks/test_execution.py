@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planforge.kernel.evidence import Counts, Coverage, Evidence, Outcome
+from planforge.kernel.evidence import TESTS, Counts, Coverage, Evidence, Outcome
 from planforge.kernel.objects import Objects
 from planforge.workspace import sandbox
 from planforge.workspace.checks import Check, Report, execution
 from planforge.workspace.checks.judgement import judge, rejudged
-from planforge.workspace.reports import REPORT_LIMIT, Tally
+from planforge.workspace.reports.tally import REPORT_LIMIT, Tally
 from programs import counts_skipped
 from repositories import write
 
@@ -40,10 +40,9 @@ def checkout(tmp_path: Path) -> Path:
     return checkout
 
 
-def observe(check: Check | None, checkout: Path) -> Evidence:
-    return asyncio.run(
-        execution.run(check, checkout, "c" * 40, "t" * 40, Objects(checkout.parent / "objects"))
-    )
+def observe(check: Check, checkout: Path) -> Evidence:
+    objects = Objects(checkout.parent / "objects")
+    return asyncio.run(execution.run_all({TESTS: check}, checkout, "c" * 40, "t" * 40, objects))
 
 
 def printed(evidence: Evidence, checkout: Path) -> bytes:
@@ -172,12 +171,6 @@ def test_a_command_that_does_not_exist_cannot_tell(checkout: Path) -> None:
 
 def test_an_empty_command_cannot_tell(checkout: Path) -> None:
     assert observe(Check(command=(), report=Report.UNITTEST), checkout).outcome == CANNOT_TELL
-
-
-def test_without_a_check_nobody_can_tell(checkout: Path) -> None:
-    evidence = observe(None, checkout)
-    assert (evidence.outcome, evidence.reason) == (CANNOT_TELL, "no check is configured")
-    assert printed(evidence, checkout) == b""
 
 
 @pytest.mark.parametrize(

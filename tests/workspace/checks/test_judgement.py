@@ -19,7 +19,8 @@ from planforge.workspace.checks.judgement import (
     obstacle_in,
     rejudged,
 )
-from planforge.workspace.reports import Findings, Tally
+from planforge.workspace.reports.findings import Findings
+from planforge.workspace.reports.tally import Tally
 
 PASS, FAIL, CANNOT_TELL = Outcome.PASS, Outcome.FAIL, Outcome.CANNOT_TELL
 

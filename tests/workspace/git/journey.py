@@ -10,6 +10,7 @@ import msgspec
 from planforge.kernel.effects import Checkout, Patch
 from planforge.workspace.git import Git
 from planforge.workspace.landing import branches
+from planforge.workspace.landing.places import using
 from planforge.workspace.worktrees import Worktrees
 from repositories import DATE, write
 
@@ -75,7 +76,7 @@ def exercise(place: Path) -> None:
     assert git.has_commits()
     git.tree_of(head)
     git.identity()
-    git.checked_out("refs/heads/main")
+    using(git, "refs/heads/main")
     for command in (("status", "--porcelain"), ("diff",), ("diff-files",), ("diff-index", "HEAD")):
         git.run(*command, work_tree=place)
     for command in (("diff", head), ("log", "-p"), ("show", head), ("archive", head)):

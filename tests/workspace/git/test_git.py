@@ -12,6 +12,7 @@ import pytest
 from planforge.errors import GitFailed, NoRepository
 from planforge.interfaces.cli.typed import text
 from planforge.workspace.git import FALLBACK_EMAIL, FALLBACK_NAME, MINIMUM, Git, environment, version
+from planforge.workspace.landing.places import using
 from planforge.workspace.worktrees import Worktrees
 from repositories import DATE, EMAIL, NAME, commit, empty_repository, fingerprint, git, repository, trap
 from workspace.git.journey import exercise
@@ -81,7 +82,7 @@ def test_a_repository_may_lie_in_a_directory_with_an_odd_name(tmp_path: Path, na
     found = Git.find(place)
     assert (found.top, found.git_dir) == (directory, directory / ".git")
     assert found.commit_of("HEAD") == git(place, "rev-parse", "HEAD")
-    assert found.checked_out("refs/heads/main") == directory
+    assert [each.path for each in using(found, "refs/heads/main")] == [directory]
 
 
 def test_where_there_is_no_repository_the_answer_says_so_and_what_to_do(tmp_path: Path) -> None:
@@ -370,7 +371,7 @@ def test_a_detached_head_is_as_good_as_a_branch(place: Path) -> None:
     before = fingerprint(place)
     exercise(place)
     assert fingerprint(place) == before
-    assert Git.find(place).checked_out("refs/heads/main") is None
+    assert using(Git.find(place), "refs/heads/main") == []
 
 
 def test_a_repository_without_a_commit_says_so(tmp_path: Path) -> None:

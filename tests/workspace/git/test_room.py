@@ -18,6 +18,7 @@ from planforge.errors import GitFailed
 from planforge.interfaces.cli.typed import text
 from planforge.workspace import git as hardened
 from planforge.workspace.git import Git
+from planforge.workspace.landing.places import using
 from planforge.workspace.worktrees import Worktrees
 from repositories import DATE, EMAIL, NAME, commit, fingerprint, git, repository, write
 
@@ -253,8 +254,8 @@ def test_a_worktree_belongs_to_the_repository_and_not_to_the_room(place: Path, t
     assert git(tmp_path / "linked", "status", "--porcelain=2", "--branch").splitlines()[1:] == [
         "# branch.head planforge/x"
     ]
-    assert found.checked_out("refs/heads/planforge/x") == tmp_path / "linked"
-    assert found.checked_out("refs/heads/main") == place
+    assert [each.path for each in using(found, "refs/heads/planforge/x")] == [tmp_path / "linked"]
+    assert [each.path for each in using(found, "refs/heads/main")] == [place]
     assert fingerprint(place) == before
 
 

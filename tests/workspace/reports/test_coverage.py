@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planforge.kernel.evidence import Coverage
-from planforge.workspace.reports import read_coverage
+from planforge.workspace.reports.coverage import read_coverage
 from repositories import write
 
 LINES = "<line number='1' hits='3'/><line number='2' hits='0'/>"

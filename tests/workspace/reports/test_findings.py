@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from planforge.workspace.reports import Findings, read_eslint, read_findings, read_sarif
-from planforge.workspace.reports.findings import read_warnings
+from planforge.workspace.reports.findings import (
+    Findings,
+    read_eslint,
+    read_findings,
+    read_sarif,
+    read_warnings,
+)
 from repositories import write
 
 
@@ -71,6 +76,8 @@ def test_eslints_json(tmp_path: Path) -> None:
         ("Success: no issues found in 9 source files\n", 0, 0),
         ("F401 [*] `os` imported but unused\n --> a.py:1:8\n\nFound 2 errors.\n[*] 2 fixable\n", 1, 2),
         ("Found 5 errors (3 fixed, 2 remaining).\n", 1, 5),
+        ("a.ts(1,2): error TS1: x\n\nFound 3 errors in 2 files.\n", 1, 3),
+        ("Found 3 errors in the same file, starting at: a.ts:1\n", 1, 3),
         ("All checks passed!\n", 0, 0),
         ("ruff check .\nAll checks passed!\nmypy\nFound 1 error in 1 file (checked 2 source files)\n", 1, 1),
         ("\n/x/a.js\n  1:1  error  y  no-var\n\n✖ 5 problems (3 errors, 2 warnings)\n", 1, 5),

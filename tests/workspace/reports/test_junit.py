@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planforge.kernel.evidence import Counts
-from planforge.workspace.reports import REPORT_LIMIT, read_junit, read_junits
+from planforge.workspace.reports.junit import read_junit, read_junits
+from planforge.workspace.reports.tally import REPORT_LIMIT
 from repositories import write
 from tries import tries
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from planforge.kernel.evidence import Counts
-from planforge.workspace.reports import read_go, read_jest, read_mocha
+from planforge.workspace.reports.machine import read_go, read_jest, read_mocha
 
 
 def counts(total: int, passed: int, failed: int, skipped: int) -> Counts:

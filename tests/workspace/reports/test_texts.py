@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planforge.kernel.evidence import Counts
-from planforge.workspace.reports import read_summaries, read_tap
+from planforge.workspace.reports.tap import read_tap
+from planforge.workspace.reports.texts import read_summaries
 from tries import tries
 
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planforge.kernel.evidence import Counts
-from planforge.workspace.reports import Tally, read_unittest
+from planforge.workspace.reports.runners import read_unittest
+from planforge.workspace.reports.tally import Tally
 from programs import counts_skipped
 from repositories import write
 

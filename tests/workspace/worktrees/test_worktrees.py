@@ -16,7 +16,7 @@ from archives import archived, content, listing, registered
 from planforge.errors import GitFailed
 from planforge.interfaces.cli.typed import text
 from planforge.kernel.locks import is_held
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, patches
 from planforge.workspace.worktrees import Worktrees
 from repositories import DATE, commit, fingerprint, git, repository, trap, write
 
@@ -841,7 +841,7 @@ def test_the_hashes_are_those_of_the_new_contents_and_empty_for_what_is_gone(
     write(left, {"app.py": "changed\n", "dir/with a space.py": "new\n", "naïve.py": "ü\n"})
     (left / "old.py").unlink()
     patch = worktrees.commit("step", head, "half\n", "step-1.turn-1", DATE)
-    found = worktrees.hashes(head, patch.commit)
+    found = patches.hashes(Git.find(place), head, patch.commit)
     assert dict(found) == {
         "app.py": git(place, "hash-object", "--stdin", stdin=b"changed\n"),
         "dir/with a space.py": git(place, "hash-object", "--stdin", stdin=b"new\n"),
@@ -849,4 +849,4 @@ def test_the_hashes_are_those_of_the_new_contents_and_empty_for_what_is_gone(
         "old.py": "",
     }
     assert [path for path, _ in found] == list(patch.files)
-    assert worktrees.hashes(head, head) == ()
+    assert patches.hashes(Git.find(place), head, head) == ()

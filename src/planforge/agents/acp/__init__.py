@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 
 from planforge.actions import see
-from planforge.agents import leaving
-from planforge.agents.acp import conversation
+from planforge.agents import exits
+from planforge.agents.acp.conversation import Conversation
 from planforge.agents.acp.wire import LINE_LIMIT
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
@@ -31,7 +31,11 @@ async def ask(name: str, profile: Profile, task: Task, place: Place) -> AgentAns
     """
     process = await _started(name, place)
     try:
-        return await conversation.hold(name, profile, task, place, process)
+        conversation = Conversation(name, profile, task, place, process)
+        try:
+            return await conversation.answer()
+        finally:
+            await conversation.close()
     finally:
         try:
             await _let_go(process)
@@ -50,4 +54,4 @@ async def _let_go(process: asyncio.subprocess.Process) -> None:
     """Let the agent end by itself for a moment: it knows of children that have left its group."""
     assert process.stdin is not None
     process.stdin.close()
-    await leaving.ended(process, GRACE)
+    await exits.ended(process, GRACE)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from planforge.agents.acp.reading import FORGIVEN, PICKED, Part, read
+from planforge.agents.acp.parts import FORGIVEN, PICKED, Part, read
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]

@@ -9,7 +9,6 @@ running.
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from planforge.actions import see
 from planforge.agents import faults
 from planforge.agents.acp import quirks, sessions
 from planforge.agents.acp.answers import Ended, Implementation
-from planforge.agents.acp.connection import Connection, Refusal
+from planforge.agents.acp.connection import Connection
 from planforge.agents.acp.listener import Listener
 from planforge.agents.acp.quirks import QUIRKS
 from planforge.agents.acp.requests import (
@@ -30,13 +29,14 @@ from planforge.agents.acp.requests import (
     Cancel,
     Initialize,
     Prompt,
-    TextBlock,
 )
 from planforge.agents.acp.sessions import Opened
+from planforge.agents.acp.updates import TextBlock
 from planforge.agents.acp.wire import Wire
-from planforge.agents.faults import ESCAPES, one_line
+from planforge.agents.faults import one_line, plain
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
+from planforge.agents.rpc import Refusal
 from planforge.errors import (
     AgentCancelled,
     AgentEmpty,
@@ -63,19 +63,6 @@ STOPS = {
     "max_turn_requests": "made as many requests as one turn may have",
     "refusal": "refused to go on",
 }
-
-UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-
-
-async def hold(
-    name: str, profile: Profile, task: Task, place: Place, process: asyncio.subprocess.Process
-) -> AgentAnswer:
-    """Put the task to the agent that runs as `process`."""
-    conversation = Conversation(name, profile, task, place, process)
-    try:
-        return await conversation.answer()
-    finally:
-        await conversation.close()
 
 
 class Conversation:
@@ -249,7 +236,7 @@ class Conversation:
         if listener.failed:
             complaint = listener.complaint
             raise self._failure(listener.aside, data=complaint.data if complaint else None)
-        text = _plain(listener.text)
+        text = plain(listener.text)
         if not text.strip():
             if error := quirks.logged_error(self._place.home, self._opened.session):
                 raise self._failure(error)
@@ -273,7 +260,7 @@ class Conversation:
         listener = self._listener
         return AgentAnswer(
             agent=self._name,
-            text=_plain(listener.text),
+            text=plain(listener.text),
             stop_reason=HANDED_OVER,
             tool_calls=listener.tool_calls,
             usage=None,
@@ -317,11 +304,6 @@ async def _ended(process: asyncio.subprocess.Process, wire: Wire) -> None:
     ended = time.monotonic()
     while time.monotonic() - max(ended, wire.last_sign) < GRACE:
         await asyncio.sleep(1 / LOOKS)
-
-
-def _plain(text: str) -> str:
-    """An answer without what is no text, so that it can be kept, read and shown."""
-    return UNSEEN.sub("", ESCAPES.sub("", text))
 
 
 def _detail(error: Refusal) -> str:

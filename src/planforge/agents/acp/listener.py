@@ -16,9 +16,8 @@ from typing import Any
 import msgspec
 
 from planforge.agents.acp import permissions, quirks, updates
-from planforge.agents.acp.connection import INVALID_PARAMS, METHOD_NOT_FOUND, Refusal
+from planforge.agents.acp.parts import read
 from planforge.agents.acp.quirks import Complaint, Quirk
-from planforge.agents.acp.reading import read
 from planforge.agents.acp.updates import (
     PERMISSION,
     UPDATE,
@@ -40,6 +39,7 @@ from planforge.agents.acp.usage import Meter
 from planforge.agents.faults import failure, one_line
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
+from planforge.agents.rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Refusal
 from planforge.errors import AgentFailed, AgentMalformed, AgentUnavailable, PlanforgeError
 from planforge.kernel.effects import Access, ToolUse
 from planforge.kernel.tokens import TokenState, estimate
@@ -140,7 +140,7 @@ class Listener:
     # What the agent says
 
     def hear(self, method: str, params: object) -> None:
-        """Take in one piece of news from the agent; raises `ValueError` for what is none."""
+        """Take in one notification; raises `ValueError` if it is not valid."""
         if method != UPDATE:
             return
         notification = read(Notification, params)

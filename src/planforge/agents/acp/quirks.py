@@ -15,6 +15,8 @@ from typing import Any
 
 import msgspec
 
+from planforge.agents import private
+
 LOG_READ = 64 * 1024
 """How much of a log is read, at its end."""
 
@@ -83,7 +85,7 @@ def complaint(meta: Mapping[str, Any] | None) -> Complaint | None:
 def logged_error(home: Path, session: str) -> str:
     """The error that stands last in the log of a session, for an agent that ended it without a word."""
     for log in _logs(home, session):
-        for line in reversed(_end(log)):
+        for line in reversed(private.tail(log, LOG_READ).splitlines()):
             try:
                 entry = msgspec.json.decode(line)
             except (msgspec.DecodeError, RecursionError):
@@ -109,18 +111,3 @@ def _logs(home: Path, session: str) -> Iterator[Path]:
                 yield Path(directory, name)
         if seen > MOST_FILES:
             return
-
-
-def _end(log: Path) -> list[bytes]:
-    """The last lines of a log, which must be a file of its own and no link to another."""
-    try:
-        descriptor = os.open(log, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return []
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - it is open already
-        try:
-            size = os.fstat(descriptor).st_size
-            file.seek(max(size - LOG_READ, 0))
-            return file.read(LOG_READ).splitlines()
-        except OSError:  # a pipe, or a directory
-            return []

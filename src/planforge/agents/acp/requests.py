@@ -11,7 +11,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from planforge.agents.acp.answers import Begun, Chosen, Ended, Greeted, Implementation, Session, Set
-from planforge.agents.acp.reading import Part, read
+from planforge.agents.acp.parts import Part, read
+from planforge.agents.acp.updates import TextBlock
 
 PROTOCOL_VERSION = 1
 
@@ -55,12 +56,6 @@ class SetOption(Part, frozen=True, kw_only=True):
     value: str
 
 
-class TextBlock(Part, frozen=True, kw_only=True, tag_field="type", tag="text"):
-    """Words."""
-
-    text: str
-
-
 class Prompt(Part, frozen=True, kw_only=True):
     """Do this."""
 
@@ -85,7 +80,7 @@ class Method(msgspec.Struct, Generic[P, A], frozen=True):
     """Whether an answer that is no object counts as an empty one: some agents answer with nothing."""
 
     def read(self, raw: object) -> A:
-        """The answer that `raw` is; raises `ValueError` if it is none."""
+        """Parse an answer; raises `ValueError` if it is not valid."""
         try:
             return read(self.answer, {} if self.blank and not isinstance(raw, dict) else raw)
         except ValueError as error:

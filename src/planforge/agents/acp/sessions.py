@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from planforge.agents.acp.answers import Capabilities, Select, Session
-from planforge.agents.acp.connection import Connection, Refusal
+from planforge.agents.acp.connection import Connection
 from planforge.agents.acp.listener import Listener
 from planforge.agents.acp.requests import (
     LOAD_SESSION,
@@ -29,6 +29,7 @@ from planforge.agents.acp.requests import (
 from planforge.agents.faults import classify, one_line
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
+from planforge.agents.rpc import Refusal
 from planforge.errors import AgentFailed, AgentUnavailable, SessionUnknown
 from planforge.kernel.effects import Access
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from planforge.agents.acp.answers import Count
-from planforge.agents.acp.reading import FORGIVEN, PICKED, Part, read
+from planforge.agents.acp.parts import FORGIVEN, PICKED, Part, read
 
 UPDATE = "session/update"
 PERMISSION = "session/request_permission"

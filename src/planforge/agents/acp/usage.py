@@ -16,15 +16,11 @@ from planforge.agents.acp.answers import Ended, Reported
 from planforge.agents.acp.updates import UsageUpdate
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Task
+from planforge.agents.usage import MOST_MONEY, MOST_TOKENS
 from planforge.kernel.effects import Usage
 
 CURRENCY = "USD"
 """What budgets and prices are in."""
-
-MOST_MONEY = 1e9
-"""An agent that says it cost more than this is not believed."""
-
-MOST_TOKENS = 10**12
 
 
 class Meter:

@@ -5,7 +5,7 @@ Model APIs as an agent: a program of ours that speaks the Agent Client Protocol 
 like every other agent. It needs the extra `planforge[api]`; nothing here loads it before the program runs.
 
 `options` is its command line, `keys` keeps its key from what it starts, `providers` finds the model,
-`serving` is the protocol, `turns` one question and its answer, `toolset` and `tools/` what the model may
+`server` is the protocol, `turns` one question and its answer, `toolset` and `tools/` what the model may
 use, `histories` conversations on disk, `failures` what went wrong in words that a client can sort.
 """
 

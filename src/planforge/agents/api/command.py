@@ -22,6 +22,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         hint = f"; {error.hint}" if error.hint else ""
         os.write(2, f"planforge.agents.api: {error.message}{hint}\n".encode())
         return error.exit_code
-    from planforge.agents.api.serving import run
+    from planforge.agents.api.server import run
 
     return run(chosen, key)

@@ -15,7 +15,8 @@ from typing import Any
 from pydantic_ai import exceptions as of
 
 from planforge.agents.api.providers import NoKey
-from planforge.agents.api.wire import INTERNAL_ERROR, NOT_LOGGED_IN, Refusal
+from planforge.agents.faults import NOT_LOGGED_IN
+from planforge.agents.rpc import INTERNAL_ERROR, Refusal
 
 DEEPEST = 10
 """How far down the causes of an error are looked for."""

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 HOME_VARIABLE = "PLANFORGE_API_HOME"
 LIMIT = 100 * 1024 * 1024
-"""How large a conversation's file may be, in bytes, to be gone on with."""
+"""How large the file of a conversation may be, in bytes, to be resumed."""
 
 _NAME = re.compile(r"api-[0-9a-f]{32}")
 
 
 class Unknown(Exception):
-    """There is no such conversation, or what is there is none."""
+    """There is no such conversation, or its file cannot be read."""
 
 
 class History:

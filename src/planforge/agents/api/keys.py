@@ -19,7 +19,7 @@ from planforge.agents.api.options import Options, Provider
 from planforge.errors import AgentUnavailable
 
 FILE_VARIABLE = "PLANFORGE_API_KEY_FILE"
-"""Names a file that holds the key. It is read and removed, so whoever started us has it nowhere either."""
+"""Names a file that holds the key. It is read and removed, so that no other process finds it."""
 
 PIPE_VARIABLE = "PLANFORGE_API_KEY_PIPE"
 """The descriptor that the key can be read from, once."""

@@ -58,19 +58,8 @@ def parse(arguments: Sequence[str]) -> Options:
         parser.error(f"--mode {mode} needs more than --tools {said.tools}")
     if said.provider == "openai-compatible" and not said.base_url:
         parser.error("--provider openai-compatible needs --base-url, such as http://127.0.0.1:11434/v1")
-    return Options(
-        provider=said.provider,
-        model=said.model,
-        base_url=said.base_url,
-        key_variable=said.key_variable,
-        mode=mode,
-        most=most,
-        requests=said.requests,
-        retries=said.retries,
-        request_seconds=said.request_seconds,
-        shell_seconds=said.shell_seconds,
-        output_tokens=said.output_tokens,
-    )
+    taken = {name: value for name, value in vars(said).items() if name not in ("mode", "tools")}
+    return Options(**taken, mode=mode, most=most)
 
 
 def _parser() -> argparse.ArgumentParser:

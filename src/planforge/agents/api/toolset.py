@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from pydantic_ai import RunContext, Tool
@@ -18,8 +19,8 @@ from pydantic_ai.exceptions import ToolFailed
 
 from planforge.agents.api import keys
 from planforge.agents.api.options import Mode, Options
-from planforge.agents.api.telling import Kind, Telling
 from planforge.agents.api.tools import Refused, files, shell
+from planforge.agents.api.updates import Kind, Updates
 from planforge.kernel import python
 
 LOOKING_SECONDS = 30.0
@@ -32,11 +33,11 @@ LONGEST = 3600.0
 class Toolset:
     """The tools of one turn, in one worktree."""
 
-    def __init__(self, root: Path, mode: Mode, options: Options, telling: Telling) -> None:
+    def __init__(self, root: Path, mode: Mode, options: Options, updates: Updates) -> None:
         self._root = root
         self._mode = mode
         self._options = options
-        self._telling = telling
+        self._updates = updates
         self._environment = keys.harmless(os.environ)
 
     def offered(self) -> Sequence[Tool[None]]:
@@ -57,10 +58,7 @@ class Toolset:
             first_line: The first line wanted, from 1.
             last_line: The last line wanted; 0 for as many as one answer holds.
         """
-
-        async def do() -> str:
-            return await asyncio.to_thread(files.read, self._root, path, first_line, last_line)
-
+        do = partial(asyncio.to_thread, files.read, self._root, path, first_line, last_line)
         return await self._use(ctx, f"Read {path}", "read", [path], do)
 
     async def list(self, ctx: RunContext[None], path: str = ".", pattern: str = "", depth: int = 1) -> str:
@@ -95,10 +93,7 @@ class Toolset:
             path: The file, relative to the working directory.
             content: All that it is to hold.
         """
-
-        async def do() -> str:
-            return await asyncio.to_thread(files.write, self._root, path, content)
-
+        do = partial(asyncio.to_thread, files.write, self._root, path, content)
         return await self._use(ctx, f"Write {path}", "edit", [path], do)
 
     async def edit(self, ctx: RunContext[None], path: str, old: str, new: str) -> str:
@@ -109,10 +104,7 @@ class Toolset:
             old: The text to replace, exactly as it is there; it must be there once.
             new: The text that comes in its place.
         """
-
-        async def do() -> str:
-            return await asyncio.to_thread(files.edit, self._root, path, old, new)
-
+        do = partial(asyncio.to_thread, files.edit, self._root, path, old, new)
         return await self._use(ctx, f"Edit {path}", "edit", [path], do)
 
     async def shell(self, ctx: RunContext[None], command: str, seconds: float = 0) -> str:
@@ -138,7 +130,7 @@ class Toolset:
 
     async def _look(self, what: str, said: dict[str, object]) -> str:
         argv = [
-            *python.running("planforge.agents.api.tools.looking"),
+            *python.running("planforge.agents.api.tools.search"),
             what,
             str(self._root),
             json.dumps(said),
@@ -160,21 +152,21 @@ class Toolset:
         paths: Sequence[str],
         do: Callable[[], Awaitable[str]],
     ) -> str:
-        """Use a tool between telling the client that it begins and how it ended."""
+        """Use a tool, and tell the client that it begins and how it ended."""
         call = ctx.tool_call_id or title
         absolute = [str(self._root / path) for path in paths]
-        await self._telling.begin(call, title, kind, absolute)
+        await self._updates.begin(call, title, kind, absolute)
         try:
             asks = self._mode == "ask" and kind in ("edit", "execute")
-            if asks and not await self._telling.may(call, title, kind, absolute):
+            if asks and not await self._updates.may(call, title, kind, absolute):
                 raise Refused("this was not permitted; do without it")
-            await self._telling.started(call)
+            await self._updates.started(call)
             answer = await do()
         except Refused as refusal:
-            await self._telling.ended(call, str(refusal), failed=True)
+            await self._updates.ended(call, str(refusal), failed=True)
             raise ToolFailed(str(refusal)) from refusal
         except asyncio.CancelledError:
-            await asyncio.shield(self._telling.ended(call, "cancelled", failed=True))
+            await asyncio.shield(self._updates.ended(call, "cancelled", failed=True))
             raise
-        await self._telling.ended(call, answer, failed=False)
+        await self._updates.ended(call, answer, failed=False)
         return answer

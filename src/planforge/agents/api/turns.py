@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from pydantic_ai import Agent, CancellationToken, StructuredDict, TextOutput, ToolOutput
@@ -26,14 +26,13 @@ from pydantic_ai.output import NativeOutput
 from pydantic_ai.run import AgentRun
 from pydantic_ai.usage import RunUsage, UsageLimits
 
+from planforge.agents.acp.answers import StopReason
 from planforge.agents.api import failures, histories, providers
 from planforge.agents.api.histories import History
 from planforge.agents.api.options import Mode, Options
-from planforge.agents.api.telling import Telling
 from planforge.agents.api.toolset import Toolset
-from planforge.agents.api.wire import Fields
-
-StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
+from planforge.agents.api.updates import Updates
+from planforge.agents.rpc import Fields
 
 ABOUT = {
     "text": "You have no tools. Answer with text alone.",
@@ -56,9 +55,9 @@ class Question(msgspec.Struct, kw_only=True):
 class Turn:
     """One turn of one conversation."""
 
-    def __init__(self, options: Options, telling: Telling, history: History, question: Question) -> None:
+    def __init__(self, options: Options, updates: Updates, history: History, question: Question) -> None:
         self._options = options
-        self._telling = telling
+        self._updates = updates
         self._history = history
         self._question = question
         self._token = CancellationToken()
@@ -100,7 +99,7 @@ class Turn:
             try:
                 async for node in run:
                     if Agent.is_model_request_node(node):
-                        self._telling.new_message()
+                        self._updates.new_message()
                         async with node.stream(run.ctx) as stream:
                             async for event in stream:
                                 await self._tell(event)
@@ -111,12 +110,12 @@ class Turn:
                 self._keep(run.all_messages())
             assert run.result is not None
             if self._question.schema is not None:
-                await self._telling.say(json.dumps(run.result.output, ensure_ascii=False))
+                await self._updates.say(json.dumps(run.result.output, ensure_ascii=False))
             return _stop_reason(run.result.response)
 
     def _agent(self) -> Agent[None, Any]:
         question = self._question
-        tools = Toolset(question.root, question.mode, self._options, self._telling).offered()
+        tools = Toolset(question.root, question.mode, self._options, self._updates).offered()
         return Agent(
             question.model,
             output_type=_output(question.schema, question.model, bool(tools)),
@@ -133,16 +132,16 @@ class Turn:
                 | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
             ):
                 # What is to have a form is said once it has it; until then it is a sign of life.
-                await (self._telling.say if self._question.schema is None else self._telling.think)(text)
+                await (self._updates.say if self._question.schema is None else self._updates.think)(text)
             case PartStartEvent(part=ThinkingPart(content=text)):
-                await self._telling.think(text)
+                await self._updates.think(text)
             case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text))):
-                await self._telling.think(text)
+                await self._updates.think(text)
 
     async def _tell_context(self, run: AgentRun[None, Any]) -> None:
         last = next((m for m in reversed(run.all_messages()) if isinstance(m, ModelResponse)), None)
         if last is not None and (used := last.usage.input_tokens + last.usage.output_tokens):
-            await self._telling.context(used, self._question.model.context_window or 0)
+            await self._updates.context(used, self._question.model.context_window or 0)
 
     def _keep(self, messages: list[Any]) -> None:
         """

@@ -2,6 +2,6 @@
 Agents that are asked by their own command line: one program, one prompt, JSON lines until it ends.
 
 `claude` and `codex` each put a task to their program and say what came of it. `program` sees one through
-from its start to its end, `lines` reads what it prints, `hearing` keeps what it said and did, all within
+from its start to its end, `lines` reads what it prints, `transcript` keeps what it said and did, all within
 limits.
 """

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from planforge.agents import faults
 from planforge.agents.native import claude_events as events
 from planforge.agents.native import program
-from planforge.agents.native.hearing import TEXT_LIMIT, Hearing, millionths, plain
 from planforge.agents.native.lines import decoded, inner
+from planforge.agents.native.transcript import Transcript
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
-from planforge.agents.usage import together
-from planforge.errors import AgentCancelled, AgentEmpty, AgentFailed, AgentMalformed, PlanforgeError
+from planforge.agents.usage import millionths, together
+from planforge.errors import AgentCancelled, AgentFailed, PlanforgeError
 from planforge.kernel.effects import AgentAnswer, Usage
 from planforge.kernel.tokens import estimate
 
@@ -50,12 +51,12 @@ async def ask(name: str, profile: Profile, task: Task, place: Place) -> AgentAns
     listener = Claude(task, place)
     ending = await program.converse(name, profile, task, place, command(task, place), listener)
     if ending.full:
-        return listener.hearing.handed_over(name)
-    if listener.result is None or not listener.hearing.ended or ending.fault:
-        raise program.unanswered(name, profile, ending, listener.hearing.trouble)
+        return listener.transcript.handed_over(name)
+    if listener.result is None or not listener.transcript.ended or ending.fault:
+        raise program.unanswered(name, profile, ending, listener.transcript.trouble)
     if error := listener.failure(name, profile, listener.result):
         raise error
-    return listener.hearing.answer(name)
+    return listener.transcript.answer(name)
 
 
 def command(task: Task, place: Place) -> list[str]:
@@ -73,133 +74,114 @@ class Claude:
     """Makes sense of the events of Claude Code."""
 
     def __init__(self, task: Task, place: Place) -> None:
-        self.hearing = Hearing(task, place)
+        self.transcript = Transcript(task, place)
         self.result: events.Result | None = None
         """How its last turn ended."""
         self._account = Account(resumed=bool(task.session))
         self._limit = events.Limit()
-        self._understood: dict[str, Callable[[bytes], bool]] = {
-            "system": self._system,
-            "assistant": self._assistant,
-            "user": self._user,
-            "rate_limit_event": self._rate_limit,
-            "result": self._result,
+        self._understood: dict[str, tuple[msgspec.json.Decoder[Any], Callable[[Any, int], None]]] = {
+            "system": (events.SYSTEM, self._system),
+            "assistant": (events.SPOKEN, self._assistant),
+            "user": (events.SPOKEN, self._user),
+            "rate_limit_event": (events.RATE_LIMIT, self._rate_limit),
+            "result": (events.RESULT, self._result),
         }
+        """How each kind of event is read, and who takes it in with the length of its line."""
 
     def take(self, line: bytes) -> bool:
         """Take in one line; False if it is no event."""
         head = decoded(line, events.HEAD)
         if head is None or not head.type:
             return False
-        self.hearing.named(head.session_id)
-        if understood := self._understood.get(head.type):
-            return understood(line)
-        self.hearing.said(head.type)  # of another version
-        return True
+        self.transcript.named(head.session_id)
+        if head.type not in self._understood:
+            self.transcript.said(head.type)  # of another version
+            return True
+        shape, take = self._understood[head.type]
+        event = decoded(line, shape)
+        if event is not None:
+            take(event, len(line))
+        return event is not None
 
     def glance(self) -> None:
         """There is nothing to look at besides what it prints."""
 
     def failure(self, name: str, profile: Profile, result: events.Result) -> PlanforgeError | None:
         """The error to raise for how its turn ended; None if it ended with an answer."""
-        hearing = self.hearing
+        transcript = self.transcript
         if (result.terminal_reason or "").startswith("aborted"):
             return AgentCancelled(f"agent `{name}` was stopped before it had answered")
         if result.is_error:
             errors = inner(result.errors, events.ERRORS) or []
-            said = hearing.text or "; ".join(errors) or result.subtype or ""
+            said = transcript.text or "; ".join(errors) or result.subtype or ""
             limit = {"resetsAt": self._limit.resets_at} if self._limit.status == "rejected" else None
             status, now, login = result.api_error_status, time.time(), profile.login_command
             return faults.failure(name, said, status=status, data=limit, now=now, login=login)
         if result.stop_reason in STOPPED_EARLY:
             return AgentFailed(f"agent `{name}` stopped early: {result.stop_reason}")
-        if max(len(hearing.text), len(hearing.output)) > TEXT_LIMIT:
-            return AgentMalformed(f"agent `{name}` gave an answer of more than {TEXT_LIMIT} characters")
-        if not hearing.text.strip():
-            return AgentEmpty(f"agent `{name}` gave an empty answer")
-        return None
+        return transcript.unusable(name)
 
     # Events
 
-    def _system(self, line: bytes) -> bool:
-        event = decoded(line, events.SYSTEM)
-        if event is None:
-            return False
+    def _system(self, event: events.System, _: int) -> None:
         if event.subtype == "init":
-            self.hearing.model = faults.one_line(event.model or "") or self.hearing.model
-            self.hearing.said("started")
+            self.transcript.model = faults.one_line(event.model or "") or self.transcript.model
+            self.transcript.said("started")
         elif event.subtype == "permission_denied":
-            self.hearing.finished(event.tool_use_id or "", "denied")
-            self.hearing.said(f"may not use {event.tool_name}")
+            self.transcript.finished(event.tool_use_id or "", "denied")
+            self.transcript.said(f"may not use {event.tool_name}")
         elif event.subtype == "api_retry":
-            self.hearing.trouble = f"API Error: {event.error_status or ''} {event.error or ''}"
-            self.hearing.said(f"tries again after {self.hearing.trouble}")
+            self.transcript.trouble = f"API Error: {event.error_status or ''} {event.error or ''}"
+            self.transcript.said(f"tries again after {self.transcript.trouble}")
         else:
-            self.hearing.said(event.subtype or "system")
-        return True
+            self.transcript.said(event.subtype or "system")
 
-    def _assistant(self, line: bytes) -> bool:
-        event = decoded(line, events.SPOKEN)
-        if event is None:
-            return False
-        self.hearing.ended, self.hearing.trouble = False, ""
+    def _assistant(self, event: events.Spoken, size: int) -> None:
+        self.transcript.ended, self.transcript.trouble = False, ""
         written = 0
         for block in inner(event.message.content, events.BLOCKS) or []:
             written += len(block.text) + len(block.input)
             if block.type == "tool_use" and block.name != FORM:
                 about = inner(block.input, events.INPUT)
                 title = f"{block.name} {about.about}" if about else block.name
-                self.hearing.began(block.id, KINDS.get(block.name, "other"), title)
+                self.transcript.began(block.id, KINDS.get(block.name, "other"), title)
             else:
-                self.hearing.said(block.text or block.type)
-        self._count(event, written, len(line))
-        return True
+                self.transcript.said(block.text or block.type)
+        self._count(event, written, size)
 
-    def _user(self, line: bytes) -> bool:
-        event = decoded(line, events.SPOKEN)
-        if event is None:
-            return False
+    def _user(self, event: events.Spoken, size: int) -> None:
         for block in inner(event.message.content, events.BLOCKS) or []:
             if block.type == "tool_result":
-                self.hearing.finished(block.tool_use_id, "failed" if block.is_error else "completed")
-        self.hearing.said("goes on")
+                self.transcript.finished(block.tool_use_id, "failed" if block.is_error else "completed")
+        self.transcript.said("goes on")
         if event.parent_tool_use_id is None:
-            self.hearing.grew(len(line))
-        return True
+            self.transcript.grew(size)
 
-    def _rate_limit(self, line: bytes) -> bool:
-        event = decoded(line, events.RATE_LIMIT)
-        if event is None:
-            return False
+    def _rate_limit(self, event: events.RateLimit, _: int) -> None:
         self._limit = event.rate_limit_info
-        self.hearing.said(f"limit: {self._limit.status}")
-        return True
+        self.transcript.said(f"limit: {self._limit.status}")
 
-    def _result(self, line: bytes) -> bool:
-        result = decoded(line, events.RESULT)
-        if result is None:
-            return False
-        self.result, hearing = result, self.hearing
-        hearing.ended, hearing.trouble = True, ""
-        hearing.text = plain(result.result or "")
+    def _result(self, result: events.Result, _: int) -> None:
+        self.result, transcript = result, self.transcript
+        transcript.ended, transcript.trouble = True, ""
+        transcript.text = faults.plain(result.result or "")
         formed = bytes(result.structured_output)
-        hearing.output = "" if formed == b"null" else formed.decode("utf-8", "replace")
+        transcript.output = "" if formed == b"null" else formed.decode("utf-8", "replace")
         for denial in inner(result.permission_denials, events.DENIALS) or []:
-            hearing.finished(denial.tool_use_id, "denied")
+            transcript.finished(denial.tool_use_id, "denied")
         self._account.settle(result)
-        hearing.counted(self._account.used, self._account.money)
-        hearing.said("has ended its turn")
-        return True
+        transcript.counted(self._account.used, self._account.money)
+        transcript.said("has ended its turn")
 
     def _count(self, event: events.Spoken, written: int, size: int) -> None:
         message = event.message
         if message.usage is None:
-            self.hearing.grew(size)
+            self.transcript.grew(size)
         elif not (message.model or "").startswith("<"):  # which are words of the program, not of a model
             used = self._account.add(message.id or "", message.usage, written)
-            self.hearing.counted(self._account.used, self._account.money)
+            self.transcript.counted(self._account.used, self._account.money)
             if event.parent_tool_use_id is None:
-                self.hearing.filled(used.input_tokens + used.output_tokens)
+                self.transcript.filled(used.input_tokens + used.output_tokens)
 
 
 class Account:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from planforge.agents.native.hearing import count
 from planforge.agents.native.lines import NOTHING
+from planforge.agents.usage import count
 from planforge.kernel.effects import Usage
 
 

@@ -21,11 +21,11 @@ from planforge.actions import see
 from planforge.agents import faults, usage
 from planforge.agents.native import program
 from planforge.agents.native.codex_record import Record, Tokens
-from planforge.agents.native.hearing import TEXT_LIMIT, Hearing, plain
 from planforge.agents.native.lines import NOTHING, decoded, inner
+from planforge.agents.native.transcript import Transcript
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
-from planforge.errors import AgentEmpty, AgentMalformed, AgentUnavailable, PlanforgeError
+from planforge.errors import AgentUnavailable, PlanforgeError
 from planforge.kernel.effects import AgentAnswer, Usage
 
 KINDS = {
@@ -92,19 +92,19 @@ async def ask(name: str, profile: Profile, task: Task, place: Place) -> AgentAns
     with _written(task.schema, place.home) as schema:
         argv = command(task, place, schema)
         ending = await program.converse(name, profile, task, place, argv, listener)
-    hearing = listener.hearing
-    if hearing.hopeless:
+    transcript = listener.transcript
+    if transcript.hopeless:
         raise AgentUnavailable(
-            f"agent `{name}` does not reach its service: {faults.one_line(hearing.trouble)}",
+            f"agent `{name}` does not reach its service: {faults.one_line(transcript.trouble)}",
             see("agent list"),
         )
     if ending.full:
-        return hearing.handed_over(name)
-    if not hearing.ended or ending.fault:
-        raise program.unanswered(name, profile, ending, hearing.trouble)
+        return transcript.handed_over(name)
+    if not transcript.ended or ending.fault:
+        raise program.unanswered(name, profile, ending, transcript.trouble)
     if error := listener.failure(name, profile):
         raise error
-    return msgspec.structs.replace(hearing.answer(name), output=_formed(task, hearing.text))
+    return msgspec.structs.replace(transcript.answer(name), output=_formed(task, transcript.text))
 
 
 def command(task: Task, place: Place, schema: Path | None = None) -> list[str]:
@@ -143,7 +143,7 @@ class Codex:
     """Makes sense of the events of Codex."""
 
     def __init__(self, task: Task, place: Place) -> None:
-        self.hearing = Hearing(task, place)
+        self.transcript = Transcript(task, place)
         self.error: str | None = None
         """Why its last turn failed, if it did."""
         self._home = Path(place.env.get("CODEX_HOME") or place.home / ".codex")
@@ -169,94 +169,90 @@ class Codex:
         event = decoded(line, _EVENT)
         if event is None or not event.type:
             return False
-        self.hearing.grew(len(line))
+        self.transcript.grew(len(line))
         if understood := self._understood.get(event.type):
             understood(event)
         else:
-            self.hearing.said(event.type)  # of another version
+            self.transcript.said(event.type)  # of another version
         return True
 
     def failure(self, name: str, profile: Profile) -> PlanforgeError | None:
         """The error to raise for how its turn ended; None if it ended with an answer."""
-        hearing = self.hearing
+        transcript = self.transcript
         if self.error is not None:
             status = UNAUTHORIZED if self.error.lower().startswith(NO_KEY) else None
             now, login = time.time(), profile.login_command
             return faults.failure(name, self.error, status=status, now=now, login=login)
-        if len(hearing.text) > TEXT_LIMIT:
-            return AgentMalformed(f"agent `{name}` gave an answer of more than {TEXT_LIMIT} characters")
-        if not hearing.text.strip():
-            return AgentEmpty(f"agent `{name}` gave an empty answer")
-        return None
+        return transcript.unusable(name)
 
     # Events
 
     def _thread_started(self, event: _Event) -> None:
-        self.hearing.named(event.thread_id)
-        if self.hearing.session and self._record is None:
-            self._record = Record(self._home, self.hearing.session)
-        self.hearing.said("started")
+        self.transcript.named(event.thread_id)
+        if self.transcript.session and self._record is None:
+            self._record = Record(self._home, self.transcript.session)
+        self.transcript.said("started")
 
     def _turn_started(self, event: _Event) -> None:
         del event
-        self.hearing.ended = False
-        self.hearing.said("begins its turn")
+        self.transcript.ended = False
+        self.transcript.said("begins its turn")
 
     def _item(self, event: _Event) -> None:
         item = inner(event.item, _ITEM)
         if item is None:
-            self.hearing.said("goes on")
+            self.transcript.said("goes on")
             return
         if item.type == "error":
-            self.hearing.said(f"warns: {item.message}")
+            self.transcript.said(f"warns: {item.message}")
             return
-        self.hearing.trouble, self._waited = "", 0
+        self.transcript.trouble, self._waited = "", 0
         if item.type in KINDS:
-            self.hearing.began(item.id, KINDS[item.type], _title(item))
+            self.transcript.began(item.id, KINDS[item.type], _title(item))
             if item.status in STATUSES:
-                self.hearing.finished(item.id, STATUSES[item.status])
+                self.transcript.finished(item.id, STATUSES[item.status])
         elif item.type == "agent_message" and event.type == "item.completed":
-            self.hearing.text = plain(item.text or "")
-            self.hearing.said(self.hearing.text or "says nothing")
+            self.transcript.text = faults.plain(item.text or "")
+            self.transcript.said(self.transcript.text or "says nothing")
         else:
-            self.hearing.said(item.type)
+            self.transcript.said(item.type)
 
     def _complained(self, event: _Event) -> None:
-        self.hearing.trouble = event.message or "it did not say why"
-        self._waited += WAITING in self.hearing.trouble
-        self.hearing.hopeless = self._waited >= PATIENCE
-        self.hearing.said(self.hearing.trouble)
+        self.transcript.trouble = event.message or "it did not say why"
+        self._waited += WAITING in self.transcript.trouble
+        self.transcript.hopeless = self._waited >= PATIENCE
+        self.transcript.said(self.transcript.trouble)
 
     def _turn_completed(self, event: _Event) -> None:
         self.error = None
-        self.hearing.ended, self.hearing.trouble = True, ""
+        self.transcript.ended, self.transcript.trouble = True, ""
         if event.usage is not None:
             self._count(event.usage.usage())
-        self.hearing.said("has ended its turn")
+        self.transcript.said("has ended its turn")
 
     def _turn_failed(self, event: _Event) -> None:
         told = inner(event.error, _ERROR)
-        self.error = (told.message if told else "") or self.hearing.trouble
-        self.hearing.ended = True
-        self.hearing.said("has failed")
+        self.error = (told.message if told else "") or self.transcript.trouble
+        self.transcript.ended = True
+        self.transcript.said("has failed")
 
     # Figures
 
     def glance(self) -> None:
         """Look into its record: that says what is used before the turn has ended."""
         now = time.monotonic()
-        if self.hearing.ended or self._record is None or now - self._looked < GLANCE:
+        if self.transcript.ended or self._record is None or now - self._looked < GLANCE:
             return
         counted = self._record.counted()
         self._looked = time.monotonic()
         if counted is not None:
-            self.hearing.filled(counted.context)
+            self.transcript.filled(counted.context)
             self._count(counted.total.usage())
 
     def _count(self, total: Usage) -> None:
         if self._resumed and self._before is None:
             return  # nobody knows how much of it was before
-        self.hearing.counted(usage.of_call(total, self._before))
+        self.transcript.counted(usage.of_call(total, self._before))
 
 
 def _title(item: _Item) -> str:

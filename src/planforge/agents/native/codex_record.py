@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from planforge.agents.native.hearing import count
+from planforge.agents import private
 from planforge.agents.native.lines import decoded
+from planforge.agents.usage import count
 from planforge.kernel.effects import Usage
 
 END = 256 * 1024
@@ -100,7 +100,7 @@ class Record:
         self._path = self._path or next(self._found(), None)
         if self._path is None:
             return None
-        for line in reversed(_end(self._path).split(b"\n")):
+        for line in reversed(private.tail(self._path, END).split(b"\n")):
             if any(word in line for word in _TELLING):
                 entry = decoded(line, _ENTRY)
                 counted = entry.counted() if entry else None
@@ -134,16 +134,3 @@ def _directories(place: Path) -> Iterator[Path]:
         path = place / name
         if DATE.fullmatch(name) and path.is_dir() and not path.is_symlink():
             yield path
-
-
-def _end(path: Path) -> bytes:
-    """The end of a file; nothing if it is anything else."""
-    try:
-        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        status = os.fstat(opened)
-        return os.pread(opened, END, max(0, status.st_size - END)) if stat.S_ISREG(status.st_mode) else b""
-    finally:
-        os.close(opened)

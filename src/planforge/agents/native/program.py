@@ -17,9 +17,9 @@ from typing import Protocol
 
 import msgspec
 
-from planforge.agents import faults, leaving
+from planforge.agents import exits, faults
 from planforge.agents.native import lines
-from planforge.agents.native.hearing import SESSION, Hearing
+from planforge.agents.native.transcript import SESSION, Transcript
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
 from planforge.errors import (
@@ -55,13 +55,13 @@ BACKTRACE = re.compile(r"\s*\d+: |\s*at .*:\d+|\s*stack backtrace", re.IGNORECAS
 class Listener(Protocol):
     """Makes sense of one program's lines."""
 
-    hearing: Hearing
+    transcript: Transcript
 
     def take(self, line: bytes) -> bool:
-        """Take in one line; False if it is none of the program's messages."""
+        """Take in one line; False if it is not a message of the program."""
 
     def glance(self) -> None:
-        """Look at what there is besides lines; called again and again while it is listened to."""
+        """Look at other sources than lines; called repeatedly while the program runs."""
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,8 +114,8 @@ async def converse(
     )
     try:
         late, full = await _watch(process, task, listener, pulse, tasks[0])
-        if not (late or full or listener.hearing.hopeless or _fault(tasks[0])):
-            await _let_go(process, tasks[2], LEAVE if listener.hearing.ended else GRACE)
+        if not (late or full or listener.transcript.hopeless or _fault(tasks[0])):
+            await _let_go(process, tasks[2], LEAVE if listener.transcript.ended else GRACE)
         code = process.returncode
     finally:
         await place.end(process)
@@ -123,7 +123,7 @@ async def converse(
             each.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     if late:
-        raise _timed_out(name, profile, listener.hearing, late)
+        raise _timed_out(name, profile, listener.transcript, late)
     return Ending(
         exit_code=code,
         last_words=_last_words(pulse.words),
@@ -175,19 +175,19 @@ async def _let_go(
     process: asyncio.subprocess.Process, complaints: asyncio.Future[None], seconds: float
 ) -> None:
     """Let it end by itself, and hear its last complaints."""
-    if await leaving.ended(process, seconds):
+    if await exits.ended(process, seconds):
         await asyncio.wait([complaints], timeout=GRACE)
 
 
-def _timed_out(name: str, profile: Profile, hearing: Hearing, late: str) -> PlanforgeError:
+def _timed_out(name: str, profile: Profile, transcript: Transcript, late: str) -> PlanforgeError:
     """What to say of a program that was ended for its silence or its slowness."""
-    if not hearing.trouble:
+    if not transcript.trouble:
         return AgentTimedOut(f"agent `{name}` {late}")
     # It was not thinking: it kept trying to reach somebody who refuses, and that is what it failed of.
-    fault = faults.failure(name, hearing.trouble, now=time.time(), login=profile.login_command)
+    fault = faults.failure(name, transcript.trouble, now=time.time(), login=profile.login_command)
     if type(fault) is not AgentFailed:
         return fault
-    return AgentTimedOut(f"agent `{name}` {late}; it said: {faults.one_line(hearing.trouble)}")
+    return AgentTimedOut(f"agent `{name}` {late}; it said: {faults.one_line(transcript.trouble)}")
 
 
 # Listening
@@ -202,7 +202,7 @@ async def _watch(
 ) -> tuple[str, bool]:
     """Wait until nothing more is to be expected: why it is too late, if it is, and whether it is full."""
     deadline = time.monotonic() + task.seconds
-    hearing = listener.hearing
+    transcript = listener.transcript
     since: dict[str, float] = {}
 
     def lasted(what: str, *, holds: bool, seconds: float) -> bool:
@@ -217,13 +217,13 @@ async def _watch(
         now = time.monotonic()
         if lasted("gone", holds=process.returncode is not None, seconds=GRACE):
             break
-        if lasted("ended", holds=hearing.ended, seconds=LEAVE) or hearing.hopeless:
+        if lasted("ended", holds=transcript.ended, seconds=LEAVE) or transcript.hopeless:
             break
-        if lasted("full", holds=hearing.context.is_due and not hearing.ended, seconds=GRACE):
+        if lasted("full", holds=transcript.context.is_due and not transcript.ended, seconds=GRACE):
             return "", True  # what it did is in its worktree
-        if now >= deadline and not hearing.ended:
+        if now >= deadline and not transcript.ended:
             return f"did not answer within {task.seconds:g} s", False
-        if 0 < task.idle_seconds <= now - pulse.last and not hearing.ended:
+        if 0 < task.idle_seconds <= now - pulse.last and not transcript.ended:
             return f"was silent for {task.idle_seconds:g} s", False
         await asyncio.wait([reading], timeout=TICK)
     return "", False

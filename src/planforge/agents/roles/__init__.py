@@ -98,7 +98,7 @@ class Library:
         return self._text("personas/{}.md", role.persona, role, "responsibilities")
 
     def skills(self, role: Role) -> tuple[Text, ...]:
-        """What whoever plays the role can do."""
+        """The skills of the role."""
         return tuple(self._text("skills/{}/SKILL.md", skill, role, "capabilities") for skill in role.skills)
 
     def require(self, names: Iterable[str]) -> None:

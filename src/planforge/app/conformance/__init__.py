@@ -78,7 +78,7 @@ async def of(
 ) -> Conformance:
     """Try an agent of the project that we are in, or a known one anywhere; its start-up is remembered."""
     from planforge.agents import programs
-    from planforge.agents.profiles import choose
+    from planforge.agents.roster import choose
     from planforge.app.project import Project
     from planforge.app.settings import Settings
 
@@ -104,7 +104,7 @@ async def conform(
     told: Told = lambda _: None,
 ) -> Conformance:
     """Try the agent called `wanted`; every check, or `only` some."""
-    from planforge.agents.profiles import choose
+    from planforge.agents.roster import choose
     from planforge.app.conformance import checks, scratch
 
     name, profile = choose(wanted, settings.agents.profiles)

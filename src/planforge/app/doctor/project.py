@@ -186,7 +186,8 @@ def _check(project: Project, id_: str, check: Check, otherwise: str) -> Finding:
 
 def agents(start: Path) -> Iterator[Finding]:
     """The installed agents with their logins, and agents in the settings that are missing."""
-    from planforge.agents.profiles import REHEARSAL, every, nobody
+    from planforge.agents.profiles import REHEARSAL
+    from planforge.agents.roster import every, nobody
 
     project = settled(start)
     wanted = project.settings.agents if project else None

@@ -34,7 +34,8 @@ def begin(
     """
     # The list of runs is quick to load, and this is loaded with it.
     from planforge.kernel.events import RunStarted
-    from planforge.kernel.payloads import encode, pack
+    from planforge.kernel.objects import encode
+    from planforge.kernel.payloads import pack
     from planforge.kernel.redaction import Redactor
     from planforge.workflows.flows import FLOWS
 

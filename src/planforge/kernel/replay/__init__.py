@@ -19,8 +19,7 @@ import msgspec
 from planforge.errors import CannotPerform, LedgerUnreadable, PlanforgeError, RefusedByGate
 from planforge.kernel.effects import Effect, Flow, Note, Together, close
 from planforge.kernel.events import RunEnded, StepCompleted
-from planforge.kernel.objects import address
-from planforge.kernel.payloads import encode
+from planforge.kernel.objects import address, encode
 from planforge.kernel.replay.differences import (
     REDACTED,
     Difference,

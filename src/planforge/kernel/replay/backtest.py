@@ -29,8 +29,7 @@ from planforge.kernel.driver import outcome_type
 from planforge.kernel.effects import Effect, Flow, Note
 from planforge.kernel.events import AuditRecorded, EffectFailed, Event, PlanStarted, RunEnded, StepStarted
 from planforge.kernel.evidence import Evidence
-from planforge.kernel.objects import address
-from planforge.kernel.payloads import encode
+from planforge.kernel.objects import address, encode
 from planforge.kernel.replay import Differs, asked_of, require_same, words_of
 from planforge.kernel.replay.company import Company
 from planforge.kernel.replay.differences import Difference, differing, same_but_redacted, value_of

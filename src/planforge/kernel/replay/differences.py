@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from planforge.kernel.events import Event
-from planforge.kernel.payloads import encode
+from planforge.kernel.objects import encode
 
 REDACTED = re.compile(rb"\[redacted:[^\]\"]*\]")
 """What is left in the place of a secret. A fingerprint is made before secrets are taken out."""

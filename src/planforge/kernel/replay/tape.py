@@ -32,8 +32,7 @@ from planforge.kernel.events import (
     TaskEnded,
 )
 from planforge.kernel.hints import failure
-from planforge.kernel.objects import address
-from planforge.kernel.payloads import encode
+from planforge.kernel.objects import address, encode
 from planforge.kernel.wording import CANCELLED
 
 Result = TypeVar("Result")

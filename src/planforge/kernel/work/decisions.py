@@ -17,7 +17,7 @@ from planforge.actions import Action, Verb
 if TYPE_CHECKING:
     # Looking at what waits must be quick, and needs none of the events.
     from planforge.kernel.events import DecisionAsked, DecisionKind, DecisionMade, DecisionUsed
-    from planforge.kernel.ledger import Ledger
+    from planforge.kernel.work.items import Rows
 
 APPROVE, REJECT = "approve", "reject"
 SHOW: dict[DecisionKind, Verb] = {
@@ -94,23 +94,23 @@ def label(kind: str, number: int) -> str:
 # Reading
 
 
-def select(ledger: Ledger, kind: str, where: str = "TRUE", *values: str | int) -> list[Decision]:
+def select(ledger: Rows, kind: str, where: str = "TRUE", *values: str | int) -> list[Decision]:
     """The decisions of a kind, oldest first."""
     return ledger.select(Decision, f"decisions WHERE kind = ? AND {where} ORDER BY number", kind, *values)
 
 
-def waiting(ledger: Ledger, kind: str) -> list[Decision]:
+def waiting(ledger: Rows, kind: str) -> list[Decision]:
     """Those that wait for a person."""
     return select(ledger, kind, "status = 'waiting'")
 
 
-def newest(ledger: Ledger, kind: str, subject: str, name: str) -> Decision | None:
+def newest(ledger: Rows, kind: str, subject: str, name: str) -> Decision | None:
     """The one that counts, of those of a name."""
     where = "kind = ? AND name = ? AND subject = ? ORDER BY number DESC LIMIT 1"
     return next(iter(ledger.select(Decision, f"decisions WHERE {where}", kind, name, subject)), None)
 
 
-def made_for(ledger: Ledger, run: str, since: str) -> list[Decision]:
+def made_for(ledger: Rows, run: str, since: str) -> list[Decision]:
     """What a run can go on with: answers and yeses that nobody has used, and each no since a time."""
     where = "run = ? AND (status = 'decided' OR status = 'rejected' AND decided_at > ?) ORDER BY decided_at"
     return ledger.select(Decision, f"decisions WHERE {where}", run, since)
@@ -119,7 +119,7 @@ def made_for(ledger: Ledger, run: str, since: str) -> list[Decision]:
 # What is recorded
 
 
-def asked(ledger: Ledger, event: DecisionAsked) -> DecisionAsked:
+def asked(ledger: Rows, event: DecisionAsked) -> DecisionAsked:
     """What is asked, under the next number; within the transaction that records it."""
     query = "SELECT coalesce(max(number), 0) + 1 FROM decisions WHERE kind = ?"
     ((number,),) = ledger.query(query, event.kind)
@@ -128,8 +128,7 @@ def asked(ledger: Ledger, event: DecisionAsked) -> DecisionAsked:
 
 def hashed(event: DecisionAsked) -> DecisionAsked:
     """What is asked, with the hash of all of it."""
-    from planforge.kernel.objects import address
-    from planforge.kernel.payloads import encode
+    from planforge.kernel.objects import address, encode
 
     what = msgspec.structs.replace(event, number=0, hash="")
     return msgspec.structs.replace(event, hash=address(encode(what)))

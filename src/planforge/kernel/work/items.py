@@ -10,12 +10,26 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from planforge.errors import InvalidDocument
 
 Query = Callable[..., Iterable[tuple[Any, ...]]]
 """Reads rows: what `Ledger.query` does, and a projection while it folds."""
+
+Row = TypeVar("Row", bound=msgspec.Struct)
+
+
+class Rows(Protocol):
+    """Reads the tables, as a ledger does."""
+
+    def query(self, statement: str, *values: str | int) -> Iterator[tuple[Any, ...]]:
+        """Rows."""
+
+    def select(self, kind: type[Row], rest: str, *values: str | int) -> list[Row]:
+        """Rows as structures."""
 
 
 class Kind(StrEnum):

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from planforge.testing import script as scripts
-from planforge.testing.model_server.listening import LOOPBACK, Listener
+from planforge.testing.model_server.listener import LOOPBACK, Listener
 from planforge.testing.model_server.requests import Request
 from planforge.testing.script import Script, ScriptError
 

@@ -63,7 +63,7 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Result:
-    """What came of a call."""
+    """The result of a call."""
 
     text: str
     failed: bool
@@ -103,7 +103,7 @@ class Asked:
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """What came of the calls since the prompt."""
+        """The results of the calls since the prompt."""
         since = [piece for run in self._said()[self._latest() :] for piece in run]
         return tuple(
             Result(text=piece.text, failed=_failed(piece)) for piece in since if piece.kind == "result"
@@ -119,7 +119,7 @@ class Asked:
         return ""
 
     def _said(self) -> list[list[Piece]]:
-        """The conversation in runs of one kind each, without what has no words of anybody."""
+        """The conversation in runs of one kind each, without the system's texts and empty ones."""
         runs: list[list[Piece]] = [[]]
         for piece in self.pieces:
             if piece.kind == "system" or (piece.kind == "user" and not _own(piece.text)):

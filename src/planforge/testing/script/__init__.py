@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from planforge.testing.script.actions import Cue
-from planforge.testing.script.reading import cues
+from planforge.testing.script.grammar import cues
 from planforge.testing.script.values import ScriptError, fields, listed, mapping, text, texts
 
 __all__ = ["GIVEN", "Manners", "Scene", "Script", "ScriptError", "load", "parse"]

@@ -17,7 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from planforge.errors import GitFailed
-from planforge.workspace.git import Git, stale_locks
+from planforge.workspace.git import Git, said_by, stale_locks
+from planforge.workspace.git.objects import lines
 
 ARCHIVE = "refs/planforge/archive"
 BASES = "refs/planforge/base"
@@ -57,7 +58,7 @@ def free(taken: Mapping[str, str], ref: str, commit: str) -> str:
 
 
 class Archive:
-    """What is kept of one run. Whoever calls holds the lock on changes of worktrees."""
+    """What is kept of one run. The caller holds the lock on changes of worktrees."""
 
     def __init__(self, git: Git, run: str) -> None:
         self._git = git
@@ -89,12 +90,12 @@ class Archive:
 
     def change(self, *, create: Mapping[str, str], delete: Mapping[str, str] | None = None) -> bool:
         """Make refs and delete refs that are as said, all or none; whether that was so."""
-        lines = [f"create {name} {commit}\n" for name, commit in create.items()]
-        lines += [f"delete {name} {commit}\n" for name, commit in (delete or {}).items()]
+        asked = [f"create {name} {commit}\n" for name, commit in create.items()]
+        asked += [f"delete {name} {commit}\n" for name, commit in (delete or {}).items()]
         self._clear()
         process = self._git.run(
             "update-ref", "--no-deref", "--stdin",
-            stdin="".join(lines).encode("utf-8", "surrogateescape"),
+            stdin="".join(asked).encode("utf-8", "surrogateescape"),
             accept=(0, 1, 128),
         )  # fmt: skip
         if not process.returncode:
@@ -104,14 +105,13 @@ class Archive:
             now.get(name) != old for name, old in (delete or {}).items()
         ):
             return False
-        said = process.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
-        hint = "rename the branch that is in the way" if "cannot create" in said[-1] else None
-        raise GitFailed(f"cannot change refs: {said[-1]}", hint)
+        said = said_by(process)
+        hint = "rename the branch that is in the way" if "cannot create" in said else None
+        raise GitFailed(f"cannot change refs: {said}", hint)
 
     def complete(self, commits: Iterable[str], known: Iterable[str]) -> bool:
         """Whether everything that `commits` need beyond `known` is in the repository."""
-        lines = [*commits, *(f"^{commit}" for commit in known)]
-        asked = "".join(f"{line}\n" for line in lines).encode()
+        asked = lines((*commits, *(f"^{commit}" for commit in known)))
         process = self._git.run(
             "rev-list", "--objects", "--quiet", "--stdin", stdin=asked, accept=(0, 1, 128)
         )

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import msgspec
 
 from planforge.workspace.archive import ARCHIVE, BASES, WORK, refs
 from planforge.workspace.git import Git
-from planforge.workspace.git.patches import PLAIN, counted
+from planforge.workspace.git.objects import PLAIN, lines, text
+from planforge.workspace.git.patches import counted
 
 LABEL = re.compile(r"(?P<stem>[^.]+)(?:\.(?P<kind>[a-z]+)(?P<about>-[^.]*)?)?(?:\.\d+)?")
 ATTEMPT = re.compile(r"(.+)-(\d+)")
@@ -57,7 +59,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a branch or a tag reaches it."""
 
 
-class _Ref(msgspec.Struct, frozen=True, kw_only=True):
+class _Ref(NamedTuple):
     name: str
     commit: str
     tree: str
@@ -74,7 +76,7 @@ def everything(git: Git, run: str = "") -> list[Work]:
     sizes = _changes(git, [(compared[ref.name], ref.tree) for ref in found])
     reached = landed(git, [ref.commit for ref in found])
     made = []
-    for ref, (files, lines) in zip(found, sizes, strict=True):
+    for ref, (files, count) in zip(found, sizes, strict=True):
         run_, _, label = ref.name.removeprefix(f"{ARCHIVE}/").partition("/")
         stem, kind = parts(label)
         step = ATTEMPT.fullmatch(stem)
@@ -92,7 +94,7 @@ def everything(git: Git, run: str = "") -> list[Work]:
                 at=ref.at,
                 subject=ref.subject,
                 files=files,
-                changed_lines=lines,
+                changed_lines=count,
                 landed=ref.commit in reached,
             )
         )
@@ -112,31 +114,20 @@ def landed(git: Git, commits: Iterable[str]) -> set[str]:
         return set()
     there = refs(git, "refs/heads", "refs/tags", "refs/remotes")
     known = {found for name, found in there.items() if not name.startswith(f"{WORK}/")}
-    lines = "".join(f"{line}\n" for line in (*wanted, *(f"^{commit}" for commit in known))).encode()
-    missing = set(git.run("rev-list", "--stdin", stdin=lines).stdout.decode().split())
+    asked = lines((*wanted, *(f"^{commit}" for commit in known)))
+    missing = set(git.run("rev-list", "--stdin", stdin=asked).stdout.decode().split())
     return {commit for commit in wanted if commit not in missing}
 
 
 def _refs(git: Git, pattern: str) -> list[_Ref]:
     fields = ("refname", "objectname", "tree", "parent", "committerdate:iso-strict", "subject")
     listing = "%00".join(f"%({field})" for field in fields)
-    output = git.run("for-each-ref", f"--format={listing}", pattern).stdout.decode(
-        "utf-8", "backslashreplace"
-    )
+    output = text(git.run("for-each-ref", f"--format={listing}", pattern).stdout)
     found = []
     for line in output.split("\n"):
         if line.count("\0") == len(fields) - 1:
             name, commit, tree, parents, at, subject = line.split("\0")
-            found.append(
-                _Ref(
-                    name=name,
-                    commit=commit,
-                    tree=tree,
-                    parents=tuple(parents.split()),
-                    at=_moment(at),
-                    subject=subject,
-                )
-            )
+            found.append(_Ref(name, commit, tree, tuple(parents.split()), _moment(at), subject))
     return found
 
 
@@ -167,8 +158,8 @@ def _changes(git: Git, pairs: Sequence[tuple[str, str]]) -> list[tuple[tuple[str
     if not pairs:
         return []
     trees = _trees(git, [commit for commit, _ in pairs])
-    lines = "".join(f"{old} {new}\n" for old, (_, new) in zip(trees, pairs, strict=True)).encode()
-    output = git.run("diff-tree", "--stdin", "-r", "-z", "--numstat", *PLAIN, stdin=lines).stdout
+    asked = lines(f"{old} {new}" for old, (_, new) in zip(trees, pairs, strict=True))
+    output = git.run("diff-tree", "--stdin", "-r", "-z", "--numstat", *PLAIN, stdin=asked).stdout
     found: list[tuple[tuple[str, ...], int]] = []
     at = 0
     while header := HEADER.match(output, at):
@@ -186,7 +177,7 @@ def _changes(git: Git, pairs: Sequence[tuple[str, str]]) -> list[tuple[tuple[str
 def _trees(git: Git, commits: Sequence[str]) -> list[str]:
     """The trees of commits, in order; the empty tree for none."""
     empty = git.run("mktree", stdin=b"").stdout.decode().strip()
-    asked = "".join(f"{commit}^{{tree}}\n" for commit in commits if commit).encode()
+    asked = lines(f"{commit}^{{tree}}" for commit in commits if commit)
     answers = iter(
         git.run("cat-file", "--batch-check=%(objectname)", stdin=asked).stdout.decode().split("\n")
     )

@@ -34,18 +34,29 @@ from planforge.kernel.evidence import (
 )
 from planforge.kernel.objects import Objects, address
 from planforge.kernel.redaction import Redactor
-from planforge.workspace import processes, reports
+from planforge.workspace import processes
 from planforge.workspace.checks import BUILD, OF_FINDINGS, OF_TESTS, ORDER, Check, Report
 from planforge.workspace.checks.judgement import (
+    Judgement,
     contradiction,
     judge_command,
     judge_tests,
     names_joined,
 )
-from planforge.workspace.reports import Findings, Tally
-from planforge.workspace.reports.findings import read_warnings
-from planforge.workspace.reports.runners import pytest_lines
-from planforge.workspace.reports.tally import LEFT_OUT
+from planforge.workspace.reports.coverage import read_coverage
+from planforge.workspace.reports.findings import (
+    Findings,
+    read_eslint,
+    read_findings,
+    read_sarif,
+    read_warnings,
+)
+from planforge.workspace.reports.junit import read_junits
+from planforge.workspace.reports.machine import read_go, read_jest, read_mocha
+from planforge.workspace.reports.runners import pytest_warnings, read_unittest
+from planforge.workspace.reports.tally import LEFT_OUT, Tally, content_of
+from planforge.workspace.reports.tap import read_tap
+from planforge.workspace.reports.texts import read_summaries
 
 if TYPE_CHECKING:
     from planforge.workspace.sandbox.policy import Level, Policy
@@ -89,40 +100,6 @@ class _Place(msgspec.Struct, frozen=True, kw_only=True):
         for name, value in known.items():
             text = text.replace(name, value)
         return text
-
-
-async def run(
-    check: Check | None,
-    checkout: Path,
-    commit: str,
-    tree: str,
-    objects: Objects,
-    redact: Redactor | None = None,
-    *,
-    root: Path | None = None,
-) -> Evidence:
-    """Run `check` in `checkout`, which holds exactly `tree`. What it printed is kept without its secrets."""
-    redact = redact or Redactor.of_environment()
-    place = _Place(checkout=checkout, root=root or checkout, objects=objects, redact=redact)
-    if check is None:
-        part = _not_run(TESTS, "no check is configured", objects)
-        sandbox = ""
-    else:
-        part, sandbox = await _observed(TESTS, check, place)
-    return Evidence(
-        check=TESTS,
-        outcome=part.outcome,
-        reason=part.reason,
-        command=part.command,
-        exit_code=part.exit_code,
-        counts=part.counts,
-        failing=part.failing,
-        commit=commit,
-        tree=tree,
-        output=part.output,
-        seconds=part.seconds,
-        sandbox=sandbox,
-    )
 
 
 async def run_all(
@@ -186,10 +163,7 @@ def _together(
 ) -> Evidence:
     outcome, reason = combined(parts)
     tests = next((part for part in parts if part.name == TESTS), None)
-    counting = [part for part in parts if part.counts is not None]
-    counts = None
-    for part in counting:
-        counts = part.counts if counts is None or part.counts is None else counts + part.counts
+    counts = [part.counts for part in parts if part.counts is not None]
     failing = sorted(name for part in parts for name in part.failing)
     return Evidence(
         check=TESTS,
@@ -197,7 +171,7 @@ def _together(
         reason=reason,
         command=tests.command if tests else (),
         exit_code=tests.exit_code if tests else None,
-        counts=counts,
+        counts=sum(counts[1:], counts[0]) if counts else None,
         failing=tuple(failing[:FAILING_LIMIT]),
         commit=commit,
         tree=tree,
@@ -209,9 +183,7 @@ def _together(
     )
 
 
-def _not_run(name: str, reason: str, objects: Objects, check: Check | None = None) -> Part:
-    if check is None:
-        return Part(name=name, outcome=Outcome.CANNOT_TELL, reason=reason, ran=False, output=objects.put(b""))
+def _not_run(name: str, reason: str, objects: Objects, check: Check) -> Part:
     return Part(
         name=name,
         outcome=Outcome.CANNOT_TELL,
@@ -262,6 +234,19 @@ async def _started(check: Check, place: _Place, directory: Path) -> processes.En
     )
 
 
+def _part(name: str, check: Check, place: _Place, ended: processes.Ended, judgement: Judgement) -> Part:
+    return Part(
+        name=name,
+        outcome=judgement.outcome,
+        reason=place.redact.text(judgement.reason),
+        required=check.must_pass(name),
+        command=check.command,
+        exit_code=ended.exit_code,
+        output=place.objects.put(place.redact.octets(ended.output)),
+        seconds=round(ended.seconds, 3),
+    )
+
+
 def _part_of_tests(
     name: str, check: Check, place: _Place, looking: _Looking, ended: processes.Ended, output: str
 ) -> Part:
@@ -270,20 +255,13 @@ def _part_of_tests(
     failing = tuple(map(place.redact.text, tally.failing[:FAILING_LIMIT])) if tally else ()
     believed = tally is not None and not tally.doubt
     names = tally.names if tally and believed else None
-    return Part(
-        name=name,
-        outcome=judgement.outcome,
-        reason=place.redact.text(judgement.reason),
-        required=check.must_pass(name),
-        command=check.command,
-        exit_code=ended.exit_code,
+    return msgspec.structs.replace(
+        _part(name, check, place, ended, judgement),
         counts=tally.counts if tally and believed else None,
         failing=failing if believed else (),
         warnings=tally.warnings if tally and believed else None,
         coverage=looking.coverage(),
-        output=place.objects.put(place.redact.octets(ended.output)),
         attached=(*looking.attached(), *_attached(place, NAMES, names_joined(names) if names else b"")),
-        seconds=round(ended.seconds, 3),
     )
 
 
@@ -294,18 +272,11 @@ def _part_of_command(
     reported = check.report in OF_FINDINGS
     judgement = judge_command(ended.exit_code, findings, check.seconds, output, reported=reported)
     told = findings if judgement.outcome is not Outcome.CANNOT_TELL else None
-    return Part(
-        name=name,
-        outcome=judgement.outcome,
-        reason=place.redact.text(judgement.reason),
-        required=check.must_pass(name),
-        command=check.command,
-        exit_code=ended.exit_code,
+    return msgspec.structs.replace(
+        _part(name, check, place, ended, judgement),
         findings=told.total if told else None,
         warnings=told.warnings if told else None,
-        output=place.objects.put(place.redact.octets(ended.output)),
         attached=looking.attached(),
-        seconds=round(ended.seconds, 3),
     )
 
 
@@ -352,7 +323,7 @@ class _Looking:
     def _content(self, output: str) -> bytes | None:
         """What a report for machines says: in its file, or else among what was printed."""
         for path in self._files(self._check.file):
-            content = reports.tally.content_of(path)
+            content = content_of(path)
             if content is not None:
                 return content
         return None if LEFT_OUT.search(output) else output.encode("utf-8", "replace")
@@ -361,38 +332,36 @@ class _Looking:
         """How many tests there were."""
         match self._check.report:
             case Report.UNITTEST:
-                return reports.read_unittest(output)
+                return read_unittest(output)
             case Report.JUNIT:
                 return self._junit(output)
             case Report.GO:
-                return reports.read_go(output)
+                return read_go(output)
             case Report.TAP:
-                return reports.read_tap(output)
+                return read_tap(output)
             case Report.JEST | Report.MOCHA as kind:
                 content = self._content(output)
-                reader = reports.read_jest if kind is Report.JEST else reports.read_mocha
+                reader = read_jest if kind is Report.JEST else read_mocha
                 return reader(content) if content is not None else None
-        return reports.read_summaries(output)
+        return read_summaries(output)
 
     def _junit(self, output: str) -> Tally | None:
-        tally = reports.read_junits(path for path in self._files(self._check.junit))
+        tally = read_junits(path for path in self._files(self._check.junit))
         if tally is None:
             return None
-        lines = pytest_lines(output)
-        warnings = sum(line.get("warning", 0) for line in lines) if lines else None
         doubt = tally.doubt or contradiction(tally, output)
-        return tally._replace(doubt=doubt, warnings=warnings)
+        return tally._replace(doubt=doubt, warnings=pytest_warnings(output))
 
     def findings(self, name: str, output: str, exit_code: int | None) -> Findings | None:
         """What a linter found, or a build warned of."""
         if self._check.report in OF_FINDINGS:
-            reader = reports.read_sarif if self._check.report is Report.SARIF else reports.read_eslint
+            reader = read_sarif if self._check.report is Report.SARIF else read_eslint
             return next((reader(path) for path in self._files(self._check.file)), None)
         if self._check.report is Report.NONE or exit_code is None:
             return None
         if name == BUILD:
             return Findings(warnings=read_warnings(output))
-        return reports.read_findings(output, exit_code)
+        return read_findings(output, exit_code)
 
     def attached(self) -> tuple[Attached, ...]:
         """The check, and the reports that it left as long as they are not too large to keep."""
@@ -400,7 +369,7 @@ class _Looking:
         left = KEPT_BYTES
         for pattern in (self._pattern, self._check.coverage):
             for path in self._files(pattern):
-                content = reports.tally.content_of(path) or b""
+                content = content_of(path) or b""
                 if len(content) <= left and len(found) < KEPT_FILES:
                     left -= len(content)
                     found += _attached(self._place, path.name, content)
@@ -408,7 +377,7 @@ class _Looking:
 
     def coverage(self) -> Coverage | None:
         """How much of the code the tests went through."""
-        return next((reports.read_coverage(path) for path in self._files(self._check.coverage)), None)
+        return next((read_coverage(path) for path in self._files(self._check.coverage)), None)
 
 
 # What evidence depends on besides the tree

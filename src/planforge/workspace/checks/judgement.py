@@ -17,9 +17,9 @@ import msgspec
 
 from planforge.kernel.evidence import TESTS, Counts, Evidence, Outcome, Part, combined
 from planforge.kernel.wording import counted
-from planforge.workspace.reports import Findings, Tally
+from planforge.workspace.reports.findings import Findings
 from planforge.workspace.reports.runners import pytest_lines
-from planforge.workspace.reports.tally import plain
+from planforge.workspace.reports.tally import Tally, plain
 
 MISSING = 127
 NOT_EXECUTABLE = 126
@@ -40,8 +40,8 @@ class Judgement(NamedTuple):
 
 def judge(exit_code: int | None, tally: Tally | None, seconds: float) -> Judgement:
     """What an exit code and a tally add up to."""
-    if (stopped := _stopped(exit_code, seconds)) is not None:
-        return stopped
+    if (end := stopped(exit_code, seconds)) is not None:
+        return end
     if tally is None:
         return _cannot_tell(f"it ended with {exit_code} and left no count of tests")
     counts = tally.counts
@@ -79,8 +79,8 @@ def judge_command(
 
     `reported` says that it was asked to leave a report. One that fails and leaves none has not looked.
     """
-    if (stopped := _stopped(exit_code, seconds)) is not None:
-        return stopped
+    if (end := stopped(exit_code, seconds)) is not None:
+        return end
     if exit_code and (obstacle := obstacle_in(exit_code, output)):
         return _cannot_tell(obstacle)
     if findings is not None and findings.doubt:
@@ -119,7 +119,8 @@ def _again(part: Part) -> Part:
     return msgspec.structs.replace(part, outcome=outcome)
 
 
-def _stopped(exit_code: int | None, seconds: float) -> Judgement | None:
+def stopped(exit_code: int | None, seconds: float) -> Judgement | None:
+    """Why a command that did not end by itself cannot tell; None for one that did."""
     if exit_code is None:
         return _cannot_tell(f"it did not end within {seconds:g} s")
     if exit_code < 0:

@@ -17,6 +17,7 @@ from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.objects import Objects
 from planforge.kernel.redaction import Redactor
 from planforge.workspace import processes
+from planforge.workspace.checks.judgement import Judgement, stopped
 from planforge.workspace.processes import Ended
 
 SECONDS = 300.0
@@ -52,7 +53,7 @@ async def observe_async(
     seconds: float = SECONDS,
     env: Mapping[str, str] | None = None,
 ) -> Evidence:
-    """`observe`, for whoever is in an event loop."""
+    """`observe`, for callers in an event loop."""
     try:
         ended = await processes.run(command, cwd=cwd or Path.cwd(), seconds=seconds, extra=env)
     except CannotPerform as error:
@@ -78,11 +79,9 @@ async def observe_async(
     )
 
 
-def _judged(exit_code: int | None, tests: int, seconds: float) -> tuple[Outcome, str]:
-    if exit_code is None:
-        return Outcome.CANNOT_TELL, f"it did not end within {seconds:g} s"
-    if exit_code < 0:
-        return Outcome.CANNOT_TELL, f"it was killed by signal {-exit_code}"
+def _judged(exit_code: int | None, tests: int, seconds: float) -> Judgement:
+    if (end := stopped(exit_code, seconds)) is not None:
+        return end
     if tests < 1:
-        return Outcome.CANNOT_TELL, "no test ran"
-    return Outcome.FAIL if exit_code else Outcome.PASS, f"exit code {exit_code}"
+        return Judgement(Outcome.CANNOT_TELL, "no test ran")
+    return Judgement(Outcome.FAIL if exit_code else Outcome.PASS, f"exit code {exit_code}")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from planforge.workspace.checks import Check, Report
-from planforge.workspace.detection.places import Finds, Found, Passed, Place, table
+from planforge.workspace.checks import Report
+from planforge.workspace.detection.places import Finds, Passed, Place, found, table
 
 BUILD_DIRECTORY = ".planforge-build"
 
@@ -20,31 +19,27 @@ def look(place: Place) -> Finds:
     yield from _cmake(place)
 
 
-def _found(name: str, why: str, *command: str, **options: Any) -> Found:
-    return Found(name=name, check=Check(command=command, **options), why=why)
-
-
 def _cargo(place: Place) -> Finds:
     if not place.has("Cargo.toml"):
         return
     locked = ("--locked",) if place.has("Cargo.lock") else ()
-    yield _found("build", "Cargo.toml", "cargo", "build", "--workspace", "--all-targets", *locked)
+    yield found("build", "Cargo.toml", "cargo", "build", "--workspace", "--all-targets", *locked)
     # Without the last one Cargo stops at the first file with a failing test, and counts no more.
-    yield _found("tests", "Cargo.toml", "cargo", "test", "--workspace", *locked, "--no-fail-fast")
+    yield found("tests", "Cargo.toml", "cargo", "test", "--workspace", *locked, "--no-fail-fast")
     document = place.toml("Cargo.toml")
     wanted = [*table(document, "lints"), *table(document, "workspace", "lints")]
     if place.has("clippy.toml", ".clippy.toml") or "clippy" in wanted:
-        yield _found("lint", "settings of clippy", "cargo", "clippy", "--workspace", "--all-targets", *locked)
+        yield found("lint", "settings of clippy", "cargo", "clippy", "--workspace", "--all-targets", *locked)
 
 
 def _go(place: Place) -> Finds:
     if not place.has("go.mod"):
         return
-    yield _found("build", "go.mod", "go", "build", "./...")
-    yield _found("tests", "go.mod", "go", "test", "-json", "./...", report=Report.GO)
+    yield found("build", "go.mod", "go", "build", "./...")
+    yield found("tests", "go.mod", "go", "test", "-json", "./...", report=Report.GO)
     if name := place.has(".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"):
-        yield _found("lint", name, "golangci-lint", "run")
-    yield _found("lint", "go.mod", "go", "vet", "./...")
+        yield found("lint", name, "golangci-lint", "run")
+    yield found("lint", "go.mod", "go", "vet", "./...")
 
 
 def _maven(place: Place) -> Finds:
@@ -52,8 +47,8 @@ def _maven(place: Place) -> Finds:
         return
     tool = "./mvnw" if place.has("mvnw") else "mvn"
     reports = "**/target/surefire-reports/TEST-*.xml"
-    yield _found("build", "pom.xml", tool, "--batch-mode", "--quiet", "-DskipTests", "test-compile")
-    yield _found("tests", "pom.xml", tool, "--batch-mode", "test", report=Report.JUNIT, junit=reports)
+    yield found("build", "pom.xml", tool, "--batch-mode", "--quiet", "-DskipTests", "test-compile")
+    yield found("tests", "pom.xml", tool, "--batch-mode", "test", report=Report.JUNIT, junit=reports)
 
 
 def _gradle(place: Place) -> Finds:
@@ -62,8 +57,8 @@ def _gradle(place: Place) -> Finds:
         return
     tool = "./gradlew" if place.has("gradlew") else "gradle"
     reports = "**/build/test-results/**/TEST-*.xml"
-    yield _found("build", name, tool, "--console=plain", "testClasses")
-    yield _found(
+    yield found("build", name, tool, "--console=plain", "testClasses")
+    yield found(
         "tests", name, tool, "--console=plain", "test", "--continue", report=Report.JUNIT, junit=reports
     )
 
@@ -77,10 +72,10 @@ def _cmake(place: Place) -> Finds:
         return
     # One command that configures and builds, so that there is one thing to run and to record.
     words = ("ctest", "--build-and-test", ".", BUILD_DIRECTORY, "--build-generator", "Unix Makefiles")
-    yield _found("build", "CMakeLists.txt", *words)
+    yield found("build", "CMakeLists.txt", *words)
     if not CMAKE_TESTS.search(CMAKE_COMMENT.sub("", place.text("CMakeLists.txt") or "")):
         yield Passed(what="tests: `ctest`, for CMakeLists.txt at the top does not enable testing")
         return
     junit = "${reports}/ctest.xml"
     words = ("ctest", "--test-dir", BUILD_DIRECTORY, "--output-on-failure", "--output-junit", junit)
-    yield _found("tests", "CMakeLists.txt", *words, report=Report.JUNIT, junit=junit)
+    yield found("tests", "CMakeLists.txt", *words, report=Report.JUNIT, junit=junit)

@@ -41,7 +41,6 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     options: tuple[str, ...] = ()
     report: Report = Report.TEXT
     file: str = ""
-    junit: str = "junit.xml"
 
 
 JEST = Runner(
@@ -157,7 +156,6 @@ def _found(
         command=(*command, *runner.options),
         report=runner.report,
         file=runner.file,
-        junit=runner.junit,
         env=ENV,
         required=required,
     )

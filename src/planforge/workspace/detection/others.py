@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from planforge.workspace.checks import Check, Report
-from planforge.workspace.detection.places import Finds, Found, Place, table
+from planforge.workspace.checks import Report
+from planforge.workspace.detection.places import Finds, Place, found, table
 
 JUNIT = "${reports}/junit.xml"
 RAKE_TEST = re.compile(r"Rake::TestTask|Minitest::TestTask|^\s*task\s+:?test\b", re.MULTILINE)
@@ -23,39 +23,36 @@ def look(place: Place) -> Finds:
 def _ruby(place: Place) -> Finds:
     bundled = ("bundle", "exec") if place.has("Gemfile") else ()
     if place.has(".rspec") or place.files("spec/**/*_spec.rb", 1):
-        yield Found(name="tests", check=Check(command=(*bundled, "rspec")), why="specs of rspec")
+        yield found("tests", "specs of rspec", *bundled, "rspec")
     elif RAKE_TEST.search(place.text("Rakefile") or ""):
-        yield Found(
-            name="tests", check=Check(command=(*bundled, "rake", "test")), why="task `test` of Rakefile"
-        )
+        yield found("tests", "task `test` of Rakefile", *bundled, "rake", "test")
     if place.has(".rubocop.yml"):
-        yield Found(name="lint", check=Check(command=(*bundled, "rubocop")), why=".rubocop.yml")
+        yield found("lint", ".rubocop.yml", *bundled, "rubocop")
 
 
 def _php(place: Place) -> Finds:
     if name := place.has("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
-        command = ("vendor/bin/phpunit", f"--log-junit={JUNIT}")
-        yield Found(name="tests", check=Check(command=command, report=Report.JUNIT, junit=JUNIT), why=name)
+        words = ("vendor/bin/phpunit", f"--log-junit={JUNIT}")
+        yield found("tests", name, *words, report=Report.JUNIT, junit=JUNIT)
     elif "test" in table(place.json("composer.json"), "scripts"):
-        check = Check(command=("composer", "run-script", "test"))
-        yield Found(name="tests", check=check, why="script `test` of composer.json")
+        yield found("tests", "script `test` of composer.json", "composer", "run-script", "test")
 
 
 def _elixir(place: Place) -> Finds:
     if place.has("mix.exs"):
-        yield Found(name="build", check=Check(command=("mix", "compile")), why="mix.exs")
-        yield Found(name="tests", check=Check(command=("mix", "test")), why="mix.exs")
+        yield found("build", "mix.exs", "mix", "compile")
+        yield found("tests", "mix.exs", "mix", "test")
 
 
 def _deno(place: Place) -> Finds:
     if name := place.has("deno.json", "deno.jsonc"):
-        command = ("deno", "test", f"--junit-path={JUNIT}")
-        yield Found(name="tests", check=Check(command=command, report=Report.JUNIT, junit=JUNIT), why=name)
-        yield Found(name="lint", check=Check(command=("deno", "lint")), why=name)
+        words = ("deno", "test", f"--junit-path={JUNIT}")
+        yield found("tests", name, *words, report=Report.JUNIT, junit=JUNIT)
+        yield found("lint", name, "deno", "lint")
 
 
 def _dotnet(place: Place) -> Finds:
-    found = [*place.files("*.sln", 1), *place.files("*.slnx", 1), *place.files("*.csproj", 1)]
-    if found:
-        yield Found(name="build", check=Check(command=("dotnet", "build")), why=found[0].name)
-        yield Found(name="tests", check=Check(command=("dotnet", "test")), why=found[0].name)
+    projects = [*place.files("*.sln", 1), *place.files("*.slnx", 1), *place.files("*.csproj", 1)]
+    if projects:
+        yield found("build", projects[0].name, "dotnet", "build")
+        yield found("tests", projects[0].name, "dotnet", "test")

@@ -33,6 +33,11 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True):
 Finds = Iterator[Found | Passed]
 
 
+def found(name: str, why: str, *command: str, **options: Any) -> Found:
+    """A check by its command; `options` are those of `Check`."""
+    return Found(name=name, check=Check(command=command, **options), why=why)
+
+
 class Place:
     """The top of a project's tree, and the person's own checkout of it."""
 
@@ -68,14 +73,14 @@ class Place:
             return None
 
     def toml(self, name: str) -> dict[str, Any]:
-        """A TOML file; empty if it is not there or is none."""
+        """A TOML file; empty if it is missing or not valid."""
         try:
             return tomllib.loads(self.text(name) or "")
         except (tomllib.TOMLDecodeError, RecursionError):
             return {}
 
     def json(self, name: str) -> dict[str, Any]:
-        """A JSON object; empty if it is not there or is none."""
+        """A JSON object; empty if it is missing or not valid."""
         try:
             found = msgspec.json.decode((self.text(name) or "").encode())
         except (msgspec.MsgspecError, RecursionError):
@@ -83,7 +88,7 @@ class Place:
         return found if isinstance(found, dict) else {}
 
     def ini(self, name: str) -> configparser.ConfigParser:
-        """An INI file; empty if it is not there or is none."""
+        """An INI file; empty if it is missing or not valid."""
         parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
         try:
             parser.read_string(self.text(name) or "")

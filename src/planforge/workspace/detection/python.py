@@ -51,10 +51,6 @@ class VirtualEnvironment(msgspec.Struct, frozen=True, kw_only=True):
     where: Path
     visible: tuple[str, ...] = ()
 
-    def has(self, module: str) -> bool:
-        """Whether a module is installed in it."""
-        return any(self.where.glob(f"lib*/python*/site-packages/{module}*"))
-
     def has_program(self, name: str) -> bool:
         """Whether a program is installed in it."""
         return (self.where / "bin" / name).is_file()

@@ -173,7 +173,7 @@ class Git:
         process = _start(asked, cwd=start, environment=_own_settings())
         bare, *found = process.stdout.split(b"\n")
         if process.returncode and not found:
-            raise _nothing(start, _said(process))
+            raise _nothing(start, said_by(process))
         if bare == b"true":
             raise _bare(start)
         if process.returncode:
@@ -265,19 +265,9 @@ class Git:
         words = ("update-ref", "--no-deref", "--end-of-options", name, new, expected)
         process = self.run(*words, accept=(0, 1, 128))
         if process.returncode and self.ref(name) == old:
-            said = _said(process)
+            said = said_by(process)
             raise GitFailed(f"cannot move `{name}`: {said}", self._hint(said))
         return process.returncode == 0
-
-    def checked_out(self, branch: str) -> Path | None:
-        """The work tree that has `branch` checked out, if any."""
-        path = b""
-        for entry in self.run("worktree", "list", "--porcelain", "-z").stdout.split(b"\0"):
-            if entry.startswith(b"worktree "):
-                path = entry.removeprefix(b"worktree ")
-            elif entry == b"branch " + os.fsencode(branch):
-                return Path(os.fsdecode(path))
-        return None
 
     def checkouts(self) -> tuple[Path, ...]:
         """Every work tree of the repository, whether it is there still or not."""
@@ -385,7 +375,7 @@ class Git:
             raise failure
 
     def _failure(self, command: str, process: subprocess.CompletedProcess[bytes]) -> GitFailed:
-        said = _said(process)
+        said = said_by(process)
         return GitFailed(f"`git {command}` failed: {said}", self._hint(said))
 
     def _hint(self, said: str) -> Hint | None:
@@ -629,7 +619,7 @@ def _operands(words: Sequence[str]) -> list[str]:
     ]
 
 
-def _said(process: subprocess.CompletedProcess[bytes]) -> str:
+def said_by(process: subprocess.CompletedProcess[bytes]) -> str:
     """The line that matters of what git said, which may be followed by advice."""
     lines = process.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
     return next((line for line in reversed(lines) if line.startswith(("fatal: ", "error: "))), lines[-1])

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from planforge.errors import GitFailed
 from planforge.workspace.git import Git
+from planforge.workspace.git import objects as stored
 
 TREE, SUBMODULE = "40000", "160000"
 
@@ -107,19 +108,10 @@ def changed(old: Mapping[bytes, TreeEntry], new: Mapping[bytes, TreeEntry]) -> l
 def take(git: Git, names: Iterable[str]) -> dict[str, bytes]:
     """Objects of a repository, whole."""
     wanted = list(dict.fromkeys(names))
-    if not wanted:
-        return {}
-    output = git.run("cat-file", "--batch", stdin="".join(f"{name}\n" for name in wanted).encode()).stdout
-    found, at = {}, 0
-    for name in wanted:
-        end = output.index(b"\n", at)
-        words = output[at:end].split()
-        if len(words) != 3:
-            raise GitFailed(f"`{name[:12]}` is not in the repository any more")
-        size = int(words[2])
-        found[name] = words[1] + b" " + words[2] + b"\0" + output[end + 1 : end + 1 + size]
-        at = end + 1 + size + 1
-    return found
+    found = stored.contents(git, wanted)
+    if lost := next((name for name in wanted if name not in found), None):
+        raise GitFailed(f"`{lost[:12]}` is not in the repository any more")
+    return {name: b"%s %d\0%s" % (kind, len(content), content) for name, (kind, content) in found.items()}
 
 
 def trees_and_files(git: Git, root: str) -> tuple[set[str], dict[str, int]]:

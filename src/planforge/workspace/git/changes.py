@@ -7,19 +7,14 @@ able to say what it did not look at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 import msgspec
 
 from planforge.errors import GitFailed
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, objects
+from planforge.workspace.git.objects import GITLINK, Difference
 
 TEXT_LIMIT = 1024 * 1024
 """How many bytes of one file are looked at; a longer one is not read."""
-
-LINK = "120000"
-SUBMODULE = "160000"
-NOTHING = "000000"
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,56 +33,25 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
         return any(b"\0" in side[:8192] for side in (self.before, self.after) if side)
 
 
-class _Side(msgspec.Struct, frozen=True, kw_only=True):
-    mode: str
-    blob: str
-
-
 def changed(git: Git, old: str, new: str) -> tuple[Changed, ...]:
     """Every path that differs between two commits, in order of its name."""
-    output = git.run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", old, new).stdout
-    parts = output.split(b"\0")
-    found: list[tuple[str, _Side, _Side]] = []
-    for meta, path in zip(parts[::2], parts[1::2], strict=False):
-        modes = meta.decode().removeprefix(":").split()
-        sides = (_Side(mode=modes[0], blob=modes[2]), _Side(mode=modes[1], blob=modes[3]))
-        found.append((path.decode("utf-8", "backslashreplace"), *sides))
-    wanted = {side.blob for _, *sides in found for side in sides if _is_file(side)}
-    contents = dict(_contents(git, sorted(wanted)))
-    return tuple(sorted((_changed(path, a, b, contents) for path, a, b in found), key=lambda c: c.path))
+    found = objects.differences(git, old, new)
+    wanted = {side.blob for _, *sides in found for side in sides if side.is_file}
+    sizes = objects.sizes(git, sorted(wanted))
+    small = [blob for blob in sorted(wanted) if sizes.get(blob, 0) <= TEXT_LIMIT]
+    read = objects.contents(git, small)
+    if lost := next((blob for blob in small if blob not in read), None):
+        raise GitFailed(f"object `{lost[:12]}` cannot be read")
+    contents = {blob: read[blob][1] if blob in read else None for blob in wanted}
+    return tuple(sorted((_changed(each, contents) for each in found), key=lambda change: change.path))
 
 
-def _is_file(side: _Side) -> bool:
-    return side.mode not in (NOTHING, SUBMODULE)
-
-
-def _changed(path: str, old: _Side, new: _Side, contents: dict[str, bytes | None]) -> Changed:
-    read = [contents[side.blob] if _is_file(side) else None for side in (old, new)]
+def _changed(found: Difference, contents: dict[str, bytes | None]) -> Changed:
+    sides = (found.old, found.new)
+    before, after = (contents[side.blob] if side.is_file else None for side in sides)
     unread = ""
-    if SUBMODULE in (old.mode, new.mode):
+    if GITLINK in (found.old.mode, found.new.mode):
         unread = "a submodule"
-    elif any(_is_file(side) and content is None for side, content in zip((old, new), read, strict=True)):
+    elif any(side.is_file and contents[side.blob] is None for side in sides):
         unread = f"larger than {TEXT_LIMIT // 1024} KiB"
-    return Changed(path=path, before=read[0], after=read[1], unread=unread)
-
-
-def _contents(git: Git, blobs: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-    """Each blob's content, or None if it is too large."""
-    if not blobs:
-        return
-    names = "\n".join(blobs).encode() + b"\n"
-    sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=names).stdout.split()
-    small = [blob for blob, size in zip(blobs, sizes, strict=True) if int(size) <= TEXT_LIMIT]
-    yield from ((blob, None) for blob in blobs if blob not in set(small))
-    if not small:
-        return
-    output = git.run("cat-file", "--batch", stdin="\n".join(small).encode() + b"\n").stdout
-    at = 0
-    for blob in small:
-        end = output.index(b"\n", at)
-        words = output[at:end].split()
-        if len(words) != 3:
-            raise GitFailed(f"object `{blob[:12]}` cannot be read")
-        size = int(words[2])
-        yield blob, output[end + 1 : end + 1 + size]
-        at = end + 1 + size + 1
+    return Changed(path=objects.text(found.path), before=before, after=after, unread=unread)

@@ -47,8 +47,8 @@ def ignored(git: Git, checkout: Path, paths: Sequence[bytes]) -> set[bytes]:
     """Those of the paths that the ignore files of a checkout match now, tracked or not."""
     top = os.fsencode(checkout)
     # Git gives up on a path that goes through a link; for git, there is nothing there to ignore.
-    linked = {parent for parent in _parents(paths) if os.path.islink(top + b"/" + parent)}  # noqa: PTH114
-    asked = [path for path in paths if not linked & _parents([path])]
+    linked = {parent for parent in parents(paths) if os.path.islink(top + b"/" + parent)}  # noqa: PTH114
+    asked = [path for path in paths if not linked & parents([path])]
     if not asked:
         return set()
     query = ("check-ignore", "--stdin", "-z", "--no-index")
@@ -57,13 +57,7 @@ def ignored(git: Git, checkout: Path, paths: Sequence[bytes]) -> set[bytes]:
     return {path.removeprefix(b"./") for path in found.split(b"\0") if path}
 
 
-def shown(path: bytes | str) -> str:
-    """A path in a sentence: on one line, whatever it is made of."""
-    text = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
-def _parents(paths: Iterable[bytes]) -> set[bytes]:
+def parents(paths: Iterable[bytes]) -> set[bytes]:
     """The directories that paths go through."""
     found: set[bytes] = set()
     for path in paths:

@@ -1,7 +1,7 @@
 """
 The files of a commit, listed and read from git's objects, without any work tree.
 
-What lies in a checkout may have been changed by whoever works there; what a commit holds may not.
+The files of a checkout may change while an agent works there; a commit does not change.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterable
 import msgspec
 
 from planforge.errors import GitFailed
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, objects
+from planforge.workspace.git.objects import LINK
 
-LINK = "120000"
 FILES = ("100644", "100755", LINK)
 
 
@@ -41,23 +41,14 @@ class Listing:
     def read(self, paths: Iterable[str], limit: int) -> dict[str, bytes]:
         """The contents of those of the paths that are files here, of at most `limit` bytes each."""
         wanted = [path for path in paths if path in self.entries and self.entries[path].size <= limit]
-        if not wanted:
-            return {}
-        names = "".join(f"{self.entries[path].blob}\n" for path in wanted).encode()
-        output = self._git.run("cat-file", "--batch", stdin=names).stdout
-        found, at = {}, 0
-        for path in wanted:
-            end = output.index(b"\n", at)
-            if len(words := output[at:end].split()) != 3:
-                raise GitFailed(f"`{path}` cannot be read: {output[at:end].decode('utf-8', 'replace')}")
-            at = end + 1 + int(words[2])
-            found[path] = output[end + 1 : at]
-            at += 1
-        return found
+        found = objects.contents(self._git, (self.entries[path].blob for path in wanted))
+        if lost := next((path for path in wanted if self.entries[path].blob not in found), None):
+            raise GitFailed(f"`{lost}` cannot be read: {self.entries[lost].blob} is missing")
+        return {path: found[self.entries[path].blob][1] for path in wanted}
 
 
 def _entry(line: bytes) -> tuple[str, Entry]:
     meta, _, path = line.partition(b"\t")
     mode, _, blob, size = meta.decode().split()
     known = int(size) if mode in FILES else 1 << 62  # a submodule has none and is never read
-    return path.decode("utf-8", "backslashreplace"), Entry(mode=mode, blob=blob, size=known)
+    return objects.text(path), Entry(mode=mode, blob=blob, size=known)

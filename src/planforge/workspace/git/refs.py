@@ -1,5 +1,5 @@
 """
-All refs of a repository and what each means, for whoever compares them before and after something.
+All refs of a repository with the objects they point at, to be compared before and after an attempt.
 
 Most repositories keep them in plain files, which are read here in a fraction of the time that a process
 takes to start. Whatever is not as plain as that is left to git: another store than files, refs of a worktree

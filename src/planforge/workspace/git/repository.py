@@ -12,7 +12,6 @@ A survey of a repository with 100,000 files takes about half a second.
 from __future__ import annotations
 
 import os
-import tempfile
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +22,8 @@ import msgspec
 from planforge.actions import Action, Hint
 from planforge.errors import PlanforgeError
 from planforge.kernel.wording import counted
-from planforge.workspace.git import FALLBACK_EMAIL, Git, stale_locks
+from planforge.workspace.git import FALLBACK_EMAIL, Git, objects, stale_locks
+from planforge.workspace.git.objects import GITLINK, LINK
 from planforge.workspace.sandbox.home import is_private
 
 OK, WARN, FAIL = "ok", "warn", "fail"
@@ -37,8 +37,6 @@ LFS = "lfs"
 POINTER = b"version https://git-lfs.github.com/spec/"
 POINTER_BYTES = 1024
 """A pointer of Git LFS's is smaller than this, by its specification."""
-
-GITLINK, LINK = b"160000", b"120000"
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +57,7 @@ class Unconverted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    mode: bytes
+    mode: str
     blob: str
     path: bytes
 
@@ -78,17 +76,13 @@ def survey(git: Git) -> tuple[Note, ...]:
 
 def unconverted(git: Git, old: str, new: str) -> tuple[Unconverted, ...]:
     """The files that differ between two commits, should have gone through a filter, and have not."""
-    output = git.run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", old, new).stdout
-    parts = output.split(b"\0")
-    changed = {}
-    for meta, path in zip(parts[::2], parts[1::2], strict=False):
-        _, mode, _, blob, _ = meta.split()
-        if mode not in (GITLINK, LINK) and blob.strip(b"0"):
-            changed[path] = blob.decode()
-    filters = _filters(git, new, list(changed)) if changed else {}
+    found = objects.differences(git, old, new)
+    changed = {path: now.blob for path, _, now in found if now.is_file and now.mode != LINK}
+    told = objects.filters(git, new, changed).items() if changed else ()
+    filters = {path: objects.text(name) for path, name in told if name != b"set"}  # which names none
     pointers = _pointers(git, [changed[path] for path, name in filters.items() if name == LFS])
     return tuple(
-        Unconverted(path=_shown(path), filter=name)
+        Unconverted(path=objects.text(path), filter=name)
         for path, name in sorted(filters.items())
         if changed[path] not in pointers
     )
@@ -227,8 +221,8 @@ def _entries(git: Git, revision: str) -> Iterator[_Entry]:
     for record in git.run("ls-tree", "-r", "-z", "--full-tree", revision).stdout.split(b"\0"):
         if record:
             meta, _, path = record.partition(b"\t")
-            mode, _, blob = meta.split(b" ", 2)
-            yield _Entry(mode, blob.decode(), path)
+            mode, _, blob = meta.decode().split(" ", 2)
+            yield _Entry(mode, blob, path)
 
 
 def _files(git: Git, entries: Sequence[_Entry], *, partial: bool) -> Iterator[Note]:
@@ -244,17 +238,17 @@ def _files(git: Git, entries: Sequence[_Entry], *, partial: bool) -> Iterator[No
 
 def _submodules(paths: Sequence[bytes]) -> Iterator[Note]:
     if paths:
-        said = f"submodules ({_listed(paths)}) stay empty in worktrees; changes inside them are not committed"
+        names = objects.listed(paths, SHOWN)
+        said = f"submodules ({names}) stay empty in worktrees; changes inside them are not committed"
         fix = "let the setup command run `git submodule update --init`"
         yield Note(id="submodules", status=WARN, evidence=said, fix=fix)
 
 
 def _filtered(git: Git, attributes: Sequence[_Entry]) -> Iterator[Note]:
-    asked = "".join(f"{entry.blob}\n" for entry in attributes).encode()
-    said = git.run("cat-file", "--batch", stdin=asked).stdout if attributes else b""
-    lines = (said + b"\n" + git.settings().attributes).splitlines()
+    said = objects.contents(git, (entry.blob for entry in attributes)).values()
+    lines = b"\n".join([*(content for _, content in said), git.settings().attributes]).splitlines()
     words = {word for line in lines if not line.startswith(b"#") for word in line.split()[1:]}
-    names = sorted(_shown(word[7:]) for word in words if word.startswith(b"filter="))
+    names = sorted(objects.text(word[7:]) for word in words if word.startswith(b"filter="))
     if LFS in names:
         evidence = "files of Git LFS are worked with as the pointers that git holds, not as their contents"
         fix = "keep `git lfs pull` out of worktrees: contents instead of pointers would be a change"
@@ -279,12 +273,13 @@ def _names(git: Git, paths: Sequence[bytes]) -> Iterator[Note]:
         else:
             alike[unicodedata.normalize("NFC", text).casefold()].append(path)
     if odd:
-        said = f"names that are not UTF-8 ({_listed(odd)}) are shown with `\\x…` for what cannot be read"
+        names = objects.listed(odd, SHOWN)
+        said = f"names that are not UTF-8 ({names}) are shown with `\\x…` for what cannot be read"
         yield Note(id="names", status=OK, evidence=said)
     same = next((found for found in alike.values() if len(found) > 1), None)
     if same:
         blind = dict(git.settings().kept).get("core.ignorecase") == "true"
-        said = f"{_listed(same)} differ only in case or accents"
+        said = f"{objects.listed(same, SHOWN)} differ only in case or accents"
         cannot = (
             "; this disk cannot hold them all" if blind else ", which this disk can hold and others cannot"
         )
@@ -292,8 +287,8 @@ def _names(git: Git, paths: Sequence[bytes]) -> Iterator[Note]:
 
 
 def _partial(git: Git, blobs: Iterable[str]) -> Note:
-    asked = "".join(f"{blob}\n" for blob in dict.fromkeys(blobs)).encode()
-    missing = git.run("cat-file", "--batch-check=", stdin=asked).stdout.count(b" missing\n")
+    asked = dict.fromkeys(blobs)
+    missing = git.run("cat-file", "--batch-check=", stdin=objects.lines(asked)).stdout.count(b" missing\n")
     fix = "git fetch --refetch --no-filter"
     if missing:
         files = counted(missing, "file")
@@ -303,33 +298,7 @@ def _partial(git: Git, blobs: Iterable[str]) -> Note:
     return Note(id="partial", status=WARN, evidence=said, fix=fix)
 
 
-# Filters
-
-
-def _filters(git: Git, commit: str, paths: Sequence[bytes]) -> dict[bytes, str]:
-    """For each path the filter that the attributes in `commit` name, if they do."""
-    with tempfile.TemporaryDirectory(prefix="planforge-index-") as directory:
-        index = Path(directory) / "index"
-        git.run("read-tree", commit, index=index)
-        query = ("check-attr", "--cached", "--stdin", "-z", "filter")
-        fields = git.run(*query, index=index, stdin=b"\0".join(paths)).stdout.split(b"\0")
-    found = zip(fields[::3], fields[2::3], strict=False)
-    return {path: _shown(name) for path, name in found if name not in (b"unspecified", b"unset", b"set")}
-
-
-def _pointers(git: Git, blobs: Sequence[str]) -> set[str]:
+def _pointers(git: Git, blobs: Iterable[str]) -> set[str]:
     """Those of the blobs that are pointers of Git LFS's."""
-    wanted = list(dict.fromkeys(blobs))
-    asked = "".join(f"{blob}\n" for blob in wanted).encode()
-    sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=asked).stdout.split() if wanted else []
-    small = [blob for blob, size in zip(wanted, sizes, strict=True) if int(size) < POINTER_BYTES]
-    return {blob for blob in small if git.run("cat-file", "blob", blob).stdout.startswith(POINTER)}
-
-
-def _listed(paths: Sequence[bytes]) -> str:
-    more = f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
-    return ", ".join(f"`{_shown(path)}`" for path in paths[:SHOWN]) + more
-
-
-def _shown(path: bytes) -> str:
-    return path.decode("utf-8", "backslashreplace")
+    small = [blob for blob, size in objects.sizes(git, blobs).items() if size < POINTER_BYTES]
+    return {blob for blob, (_, said) in objects.contents(git, small).items() if said.startswith(POINTER)}

@@ -20,24 +20,15 @@ from pathlib import Path
 
 import msgspec
 
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, checkouts
 
 PROCESSES = Path("/proc")
 OURS = ("refs/planforge/", "refs/heads/planforge/")
 OWN_FILES = "planforge-"
 """How files begin in `.git` that Planforge locks in its own way, which die with their holder."""
 SHARED_DISKS = (
-    "nfs",
-    "cifs",
-    "smb",
-    "9p",
-    "afs",
-    "ceph",
-    "fuse.sshfs",
-    "glusterfs",
-    "lustre",
-    "ocfs2",
-    "gfs2",
+    *("nfs", "cifs", "smb", "9p", "afs", "ceph"),
+    *("fuse.sshfs", "glusterfs", "lustre", "ocfs2", "gfs2"),
 )
 MARGIN = 2.0
 """Seconds by which the time of a file and the start of a process may be off."""
@@ -179,15 +170,9 @@ def _may_be_here(git: Git, entry: Path) -> bool:
     except OSError:
         return True
     real = git.git_dir.resolve()
-    places = (real, git.top.resolve(), *_linked(git))
+    places = (real, git.top.resolve(), *(place for _, place in checkouts.entries(git)))
     inside = any(cwd == place or place in cwd.parents for place in places)
     return inside or any(os.fsencode(place) in told for place in (git.git_dir, real))
-
-
-def _linked(git: Git) -> Iterator[Path]:
-    for file in (git.git_dir / "worktrees").glob("*/gitdir"):
-        with suppress(OSError):
-            yield Path(os.fsdecode(file.read_bytes().strip())).parent
 
 
 def _is_shared(device: int) -> bool:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from planforge.actions import Action, Advice
 from planforge.errors import GitFailed
 from planforge.kernel.effects import Landing, Restarted, Target, Tip
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, said_by
 from planforge.workspace.landing.merges import beyond, changed, is_ancestor, keep
 from planforge.workspace.landing.places import using
 
@@ -47,8 +47,7 @@ def land(git: Git, branch: str, commit: str, expected: str) -> Landing:
     if found == commit or is_ancestor(git, commit, found):
         return Landing(landed=True, tip=found)
     _require_built_on(git, commit, expected)
-    if place := git.checked_out(ref):
-        raise GitFailed(f"`{branch}` is checked out in `{place}`", "switch that checkout to another branch")
+    _require_free(git, branch)
     if found == expected and git.move_ref(ref, commit, expected):
         return Landing(landed=True, tip=commit)
     return Landing(landed=False, tip=git.ref(ref) or expected)
@@ -169,8 +168,7 @@ def advance(git: Git, branch: str, branch_at: str, landing: str, commit: str, ex
         return Landing(landed=True, tip=commit)
     now = _at(git, landing)
     if now == expected and _at(git, branch) == branch_at:
-        said = process.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
-        raise GitFailed(f"cannot move `{landing}`: {said[-1]}")
+        raise GitFailed(f"cannot move `{landing}`: {said_by(process)}")
     return Landing(landed=False, tip=now)
 
 

@@ -9,27 +9,23 @@ git would do to the files that Planforge does not, such as running a filter.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from planforge.actions import Action, Advice
 from planforge.errors import RefusedByGate
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, objects
+from planforge.workspace.git.objects import GITLINK
 from planforge.workspace.landing.merges import is_ancestor
 from planforge.workspace.landing.places import Place
 
 SHOWN = 5
 """How many paths a refusal names."""
 
-GITLINK = b"160000"
-
 
 class Change(NamedTuple):
-    """A path that differs between two commits, and the blob that is new there; None where there is none."""
+    """A path that differs between two commits, and its new blob; `None` if it was deleted."""
 
     path: bytes
     blob: str | None
@@ -37,28 +33,11 @@ class Change(NamedTuple):
 
 def changes_between(git: Git, old: str, new: str) -> tuple[Change, ...]:
     """The paths that differ between two commits; submodules are left to the person."""
-    output = git.run(
-        "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", old, new
+    return tuple(
+        Change(path, now.blob if now.is_file else None)
+        for path, was, now in objects.differences(git, old, new)
+        if GITLINK not in (was.mode, now.mode)
     )
-    parts = output.stdout.split(b"\0")
-    found = []
-    for about, path in zip(parts[::2], parts[1::2], strict=False):
-        _, mode, _, blob, _ = about.split()
-        if GITLINK not in (about[1:7], mode):
-            found.append(Change(path, blob.decode() if blob.strip(b"0") else None))
-    return tuple(found)
-
-
-@contextmanager
-def scratch_index(place: Place) -> Iterator[Path]:
-    """A copy of the checkout's index, to look with and to work on."""
-    with tempfile.TemporaryDirectory(prefix="planforge-index-") as directory:
-        index = Path(directory) / "index"
-        with suppress(FileNotFoundError):
-            # With its time: a file that was changed since then, within the same tick of the clock and to
-            # the same size, is known by that alone.
-            shutil.copy2(place.own / "index", index)
-        yield index
 
 
 def require_possible(place: Place, index: Path, branch: str, old: str, new: str) -> None:
@@ -125,7 +104,7 @@ def require_clean(
 
 def is_clean(place: Place, commit: str, changes: Sequence[Change], besides: Collection[str] = ()) -> bool:
     """Whether the checkout is as `commit` has it and nothing is in the way of `changes`."""
-    with scratch_index(place) as index:
+    with objects.scratch_index(place.own / "index") as index:
         try:
             require_clean(place, index, commit, changes, besides)
         except RefusedByGate:
@@ -163,20 +142,8 @@ def _in_the_way(root: Path, path: bytes, tracked: Collection[bytes]) -> Iterator
 def _filtered(place: Place, commit: str, changes: Sequence[Change]) -> str | None:
     """A path that the attributes of `commit` send through a filter, such as that of large files."""
     paths = [change.path for change in changes if change.blob]
-    with tempfile.TemporaryDirectory(prefix="planforge-index-") as directory:
-        index = Path(directory) / "index"
-        place.git.run("read-tree", commit, index=index)
-        output = place.git.run(
-            *("check-attr", "--cached", "--stdin", "-z", "filter"),
-            work_tree=place.path,
-            index=index,
-            stdin=b"".join(path + b"\0" for path in paths),
-        ).stdout
-    fields = output.split(b"\0")
-    for path, value in zip(fields[::3], fields[2::3], strict=False):
-        if value not in (b"unspecified", b"unset"):
-            return path.decode("utf-8", "backslashreplace")
-    return None
+    found = objects.filters(place.git, commit, paths, work_tree=place.path)
+    return next(map(objects.text, found), None)
 
 
 def _settings(git: Git, name: str) -> set[str]:
@@ -195,9 +162,7 @@ def _settings(git: Git, name: str) -> set[str]:
 
 def listed(paths: Collection[bytes]) -> str:
     """The first few of many paths, in words."""
-    names = [f"`{path.decode('utf-8', 'backslashreplace')}`" for path in sorted(paths)]
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    return objects.listed(sorted(paths), SHOWN)
 
 
 def is_ours(place: Place, change: Change | None) -> bool:

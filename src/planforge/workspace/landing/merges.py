@@ -15,7 +15,7 @@ from typing import NamedTuple
 from planforge.kernel.effects import CommitFacts, Merged, Probed
 from planforge.kernel.events import ConflictedPath, ForeseenConflict
 from planforge.workspace.archive import Archive
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, objects
 from planforge.workspace.worktrees import changing
 
 MERGING = {
@@ -47,7 +47,7 @@ class Work(NamedTuple):
 
 
 def attempt(git: Git, ours: str, theirs: str, base: str = "") -> Attempted:
-    """Merge two commits as far as a tree. With `base`, both are taken for what was made of that commit."""
+    """Merge two commits into a tree. `base` replaces the merge base that git would choose."""
     if base:
         # `--merge-base` came with git 2.40; two commits that have nothing but it in common do as well.
         ours, theirs = (_grafted(git, commit, base) for commit in (ours, theirs))
@@ -113,7 +113,7 @@ def is_ancestor(git: Git, older: str, newer: str) -> bool:
 def changed(git: Git, old: str, new: str) -> frozenset[str]:
     """The paths that differ between two commits."""
     output = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", old, new)
-    return frozenset(_text(path) for path in output.stdout.split(b"\0") if path)
+    return frozenset(objects.text(path) for path in output.stdout.split(b"\0") if path)
 
 
 def probe(git: Git, branch: str, onto: str, items: Sequence[Work], most: int = MOST_MERGES) -> Probed:
@@ -191,9 +191,5 @@ def _conflicts(entries: Iterable[bytes]) -> tuple[ConflictedPath, ...]:
     for entry in filter(None, entries):
         about, _, path = entry.partition(b"\t")
         _, blob, side = about.split()
-        found.setdefault(_text(path), {})[SIDES[side]] = blob.decode()
+        found.setdefault(objects.text(path), {})[SIDES[side]] = blob.decode()
     return tuple(ConflictedPath(path=path, **sides) for path, sides in sorted(found.items()))
-
-
-def _text(path: bytes) -> str:
-    return path.decode("utf-8", "backslashreplace")

@@ -14,6 +14,7 @@ import msgspec
 
 from planforge.errors import AgentUnauthenticated, GitFailed, InvalidInput, NotFound, RefusedByGate
 from planforge.workspace.git import Git
+from planforge.workspace.git.objects import NAME
 from planforge.workspace.landing.merges import is_ancestor
 
 HEADS = "refs/heads/"
@@ -70,7 +71,7 @@ def tips(git: Git, remote: Remote, *branches: str) -> dict[str, str]:
     found = {}
     for line in output.decode("utf-8", "replace").splitlines():
         commit, _, ref = line.partition("\t")
-        if ref in wanted and re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit):
+        if ref in wanted and NAME.fullmatch(commit):
             found[ref.removeprefix(HEADS)] = commit
     return found
 
@@ -88,7 +89,7 @@ def require_forward(git: Git, remote: Remote, branch: str, commit: str, there: s
 
 def push(git: Git, remote: Remote, commit: str, branch: str) -> None:
     """Have the branch be at `commit` there, if that is a step forward or it is new."""
-    if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit):
+    if not NAME.fullmatch(commit):
         raise GitFailed(f"`{commit}` is not the name of a commit")
     words = (
         *EXACTLY,

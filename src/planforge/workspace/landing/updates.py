@@ -6,7 +6,7 @@ It goes ahead only where nothing of theirs can be lost. While it is at work it
 holds the checkout's `index.lock`, so that no other git changes anything there, and
 a note of what goes from where to where is on disk. A process that dies half-way
 leaves both; the next update finds the note, takes back what was half done, and
-does it again. Whoever calls holds the lock of the landing queue of the branch.
+does it again. The caller holds the lock of the landing queue of the branch.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from planforge.errors import GitFailed, Locked, RefusedByGate
 from planforge.kernel.effects import CheckoutChange
 from planforge.kernel.objects import write_atomically
 from planforge.workspace.git import Git
+from planforge.workspace.git.objects import scratch_index
 from planforge.workspace.landing.clearance import (
     Change,
     changes_between,
@@ -34,7 +35,6 @@ from planforge.workspace.landing.clearance import (
     require_forward,
     require_no_operation,
     require_possible,
-    scratch_index,
 )
 from planforge.workspace.landing.places import Place, using
 
@@ -57,7 +57,7 @@ def look(git: Git, branch: str, commit: str, besides: Collection[str] = ()) -> N
         require_forward(git, branch, git.commit_of(f"refs/heads/{branch}"), commit)
     elif _noted(place, branch) is None:
         old = git.commit_of(f"refs/heads/{branch}")
-        with scratch_index(place) as index:
+        with scratch_index(place.own / "index") as index:
             require_possible(place, index, branch, old, commit)
             require_clean(place, index, old, changes_between(git, old, commit), besides)
 
@@ -97,7 +97,7 @@ def _bring(git: Git, place: Place, branch: str, commit: str, besides: Collection
     if old == commit:
         return
     changes = changes_between(git, old, commit)
-    with scratch_index(place) as index:
+    with scratch_index(place.own / "index") as index:
         require_possible(place, index, branch, old, commit)
         require_clean(place, index, old, changes, besides)
         begun = Begun(branch=branch, old=old, new=commit)
@@ -114,7 +114,7 @@ def _finish(git: Git, place: Place, begun: Begun, besides: Collection[str]) -> N
     if is_clean(place, git.commit_of(f"refs/heads/{begun.branch}"), changes, besides):
         note.unlink()  # it had not changed anything yet, or all of it, or was put right by hand
         return
-    with scratch_index(place) as index:
+    with scratch_index(place.own / "index") as index:
         require_clean(place, index, begun.old, changes, besides, half_done=True)
         for change in reversed(changes):  # what is in a directory before the directory
             _take_back(place, change)

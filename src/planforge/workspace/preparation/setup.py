@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -24,11 +23,11 @@ from planforge.kernel.redaction import Redactor
 from planforge.kernel.wording import counted
 from planforge.workspace import processes
 from planforge.workspace.files import links
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, objects
 from planforge.workspace.git.checkouts import index_of
 from planforge.workspace.preparation import Preparation, ports
 from planforge.workspace.preparation.ports import Ports
-from planforge.workspace.preparation.untracked import Bringing, names
+from planforge.workspace.preparation.untracked import SHOWN, Copier
 from planforge.workspace.processes import Ended
 
 SHOWN_LINES = 5
@@ -39,7 +38,7 @@ UNLINKED = {"UV_LINK_MODE": "copy", "npm_config_package_import_method": "copy"}
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done, and what whoever works in the worktree gets to see."""
+    """What was done, and the environment of programs in the worktree."""
 
     env: dict[str, str]
     notes: tuple[str, ...]
@@ -54,7 +53,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Runner(Protocol):
-    """Runs a command to its end, as `processes.run` does; whoever calls may confine it further."""
+    """Runs a command to its end, as `processes.run` does; the caller may confine it further."""
 
     async def __call__(
         self, argv: Sequence[str], *, cwd: Path, seconds: float, extra: Mapping[str, str] | None = None
@@ -84,15 +83,15 @@ async def prepare(
     return Prepared(env=env, notes=(*brought.notes, *notes), copied=tuple(brought.copied), ports=taken)
 
 
-def _bring(git: Git, worktree: Path, source: Path, settings: Preparation) -> Bringing:
+def _bring(git: Git, worktree: Path, source: Path, settings: Preparation) -> Copier:
     try:
-        with Bringing(git, source, worktree) as bringing:
-            bringing.include(settings.include_files, settings.include_megabytes)
+        with Copier(git, source, worktree) as copier:
+            copier.include(settings.include_files, settings.include_megabytes)
             for path in settings.caches:
-                bringing.cache(path, settings.cache_megabytes)
+                copier.cache(path, settings.cache_megabytes)
     except OSError as error:
         raise CannotPerform(f"cannot copy into the worktree: {error.strerror or error}") from error
-    return bringing
+    return copier
 
 
 async def _commands(
@@ -141,17 +140,15 @@ async def _succeed(
 
 def _require_clean(git: Git, worktree: Path) -> None:
     """What the commands of the person's left must not pass for the agent's work."""
-    own = index_of(git, worktree)
-    with tempfile.TemporaryDirectory(prefix="planforge-index-") as directory:
-        index = Path(directory) / "index"
-        index.write_bytes(own.read_bytes())
+    with objects.scratch_index(index_of(git, worktree)) as index:
         git.run("update-index", "-q", "--refresh", work_tree=worktree, index=index, accept=(0, 1))
         changed = git.run("diff-files", "--name-only", "-z", work_tree=worktree, index=index).stdout
         listing = ("ls-files", "--others", "--exclude-standard", "-z")
         changed += git.run(*listing, work_tree=worktree, index=index).stdout
     if paths := [path for path in changed.split(b"\0") if path]:
+        named = objects.listed(paths, SHOWN)
         raise CannotPerform(
-            f"`setup` or `smoke` changed {names(paths)}, which git does not ignore; it would be taken for "
-            "the agent's work",
+            f"`setup` or `smoke` changed {named}, which git does not ignore; it would be taken for the "
+            "agent's work",
             "use a command that keeps to ignored files, such as `npm ci`, or ignore what it makes",
         )

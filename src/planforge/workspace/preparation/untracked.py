@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -22,7 +22,8 @@ from planforge.kernel.wording import counted
 from planforge.workspace.files import copies
 from planforge.workspace.files.beneath import Directory, parts_of
 from planforge.workspace.git import Git
-from planforge.workspace.git.checkouts import ignored, index_of, shown
+from planforge.workspace.git.checkouts import ignored, index_of
+from planforge.workspace.git.objects import listed
 from planforge.workspace.preparation import NEVER
 
 INCLUDE = ".worktreeinclude"
@@ -53,7 +54,7 @@ def included(git: Git, source: Path) -> list[bytes]:
     return [path for path in named if path in known]
 
 
-class Bringing:
+class Copier:
     """From one checkout into one worktree."""
 
     def __init__(self, git: Git, source: Path, worktree: Path) -> None:
@@ -95,7 +96,7 @@ class Bringing:
         brought = outcomes.pop("", [])
         self.copied += map(os.fsdecode, brought)
         if brought:
-            self.notes.append(f"copied {names(brought)} from your checkout")
+            self.notes.append(f"copied {listed(brought, SHOWN)} from your checkout")
         for why, paths in outcomes.items():
             self._leave(paths, why)
 
@@ -154,7 +155,7 @@ class Bringing:
 
     def _leave(self, paths: Sequence[bytes], why: str) -> None:
         if paths:
-            self.notes.append(f"did not copy {names(paths)}: {why}")
+            self.notes.append(f"did not copy {listed(paths, SHOWN)}: {why}")
 
 
 def _require_movable(inside: Directory, path: str) -> None:
@@ -164,10 +165,3 @@ def _require_movable(inside: Directory, path: str) -> None:
             f"`{path}` is a Python environment; its programs and editable installs point into your checkout",
             f'make one in each worktree: `setup = ["uv", "sync"]` or the like, and no `{path}` in `caches`',
         )
-
-
-def names(paths: Iterable[bytes]) -> str:
-    """Some paths in words."""
-    every = [f"`{shown(path)}`" for path in paths]
-    more = len(every) - SHOWN
-    return ", ".join(every[:SHOWN]) + (f" and {more} more" if more > 0 else "")

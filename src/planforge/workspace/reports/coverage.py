@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-from xml.parsers import expat
 
 import msgspec
 
 from planforge.kernel.evidence import Coverage
-from planforge.workspace.reports.tally import content_of
+from planforge.workspace.reports.tally import content_of, decoded, parse_xml
 
 
 def read_coverage(path: Path) -> Coverage | None:
@@ -47,39 +45,24 @@ class _Istanbul(msgspec.Struct):
 
 
 def _json(content: bytes) -> Coverage | None:
-    shapes: tuple[Any, ...] = (_Python, _Istanbul)
-    for shape in shapes:
-        try:
-            found = msgspec.json.decode(content, type=shape)
-        except (msgspec.MsgspecError, RecursionError):
-            continue
-        share = found.totals if isinstance(found, _Python) else found.total.lines
-        return Coverage(covered=share.covered, total=share.total)
+    if (python := decoded(content, _Python)) is not None:
+        return Coverage(covered=python.totals.covered, total=python.totals.total)
+    if (istanbul := decoded(content, _Istanbul)) is not None:
+        return Coverage(covered=istanbul.total.lines.covered, total=istanbul.total.lines.total)
     return None
-
-
-class _Refused(Exception):
-    """The file is something that we do not read."""
 
 
 class _Cobertura:
     """Counts lines while the file goes by; the totals at its top are taken where they are there."""
 
     def __init__(self) -> None:
-        self.parser = expat.ParserCreate()
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.EntityDeclHandler = self._refuse
         self._file = ""
         self._methods = 0
         self._lines: dict[tuple[str, str], bool] = {}
         self.stated: Coverage | None = None
         self.known = False
 
-    def _refuse(self, *_: object) -> None:
-        raise _Refused
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "coverage":
             self.known = True
             covered, total = (attributes.get(name, "") for name in ("lines-covered", "lines-valid"))
@@ -94,7 +77,7 @@ class _Cobertura:
             hit = attributes.get("hits", "0") not in ("", "0")
             self._lines[key] = self._lines.get(key, False) or hit
 
-    def _end(self, tag: str) -> None:
+    def end(self, tag: str) -> None:
         self._methods -= tag == "methods"
 
     def found(self) -> Coverage | None:
@@ -104,11 +87,7 @@ class _Cobertura:
 
 def _cobertura(content: bytes) -> Coverage | None:
     reading = _Cobertura()
-    try:
-        reading.parser.Parse(content, True)
-    except (expat.ExpatError, LookupError, ValueError, _Refused):
-        return None
-    return reading.found()
+    return reading.found() if parse_xml(content, reading.start, reading.end) else None
 
 
 def _is_number(text: str) -> bool:

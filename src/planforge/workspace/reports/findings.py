@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from planforge.rules import sarif
-from planforge.workspace.reports.tally import content_of, plain
+from planforge.workspace.reports.tally import content_of, decoded, plain
 
 
 class Findings(NamedTuple):
@@ -18,7 +18,7 @@ class Findings(NamedTuple):
     total: int | None = None
     warnings: int | None = None
     doubt: str = ""
-    """Why the count cannot be believed, if so."""
+    """Why the count cannot be believed; empty if it can."""
 
 
 def read_sarif(path: Path) -> Findings | None:
@@ -40,27 +40,12 @@ class _EslintFile(msgspec.Struct):
 
 def read_eslint(path: Path) -> Findings | None:
     """Read what eslint writes with `--format json`."""
-    files = _decoded(path, list[_EslintFile])
-    if not isinstance(files, list):
-        return None
-    return Findings(sum(file.errors + file.warnings for file in files))
-
-
-def _decoded(path: Path, kind: object) -> object:
-    content = content_of(path)
-    if content is None:
-        return None
-    try:
-        return msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=kind)
-    except (msgspec.MsgspecError, RecursionError):
-        return None
+    files = decoded(content_of(path), list[_EslintFile])
+    return None if files is None else Findings(sum(file.errors + file.warnings for file in files))
 
 
 CLOSING = (
-    re.compile(r"^Found (\d{1,9}) errors? in \d+ files?\b", re.MULTILINE),  # mypy
-    re.compile(
-        r"^Found (\d{1,9}) errors? in the same file\b|^Found (\d{1,9}) errors? in \d+ files\.$", re.MULTILINE
-    ),
+    re.compile(r"^Found (\d{1,9}) errors? in (?:\d+ files?|the same file)\b", re.MULTILINE),  # mypy, tsc
     re.compile(r"^Found (\d{1,9}) errors?(?:\.| \([^)]*\)\.)$", re.MULTILINE),  # ruff, biome
     re.compile(r"^✖ (\d{1,9}) problems? \(", re.MULTILINE),  # eslint
     re.compile(r"^(\d{1,9}) errors?, \d+ warnings?, \d+ informations?", re.MULTILINE),  # pyright
@@ -88,10 +73,10 @@ TALK = re.compile(r"^(?:>.*|make(?:\[\d+\])?: .*|\$ .*|\s*)$", re.MULTILINE)
 def read_findings(output: str, exit_code: int) -> Findings:
     """What the closing lines of linters add up to; where there are none, the lines that name a place."""
     text = plain(output)
-    numbers = [match for pattern in CLOSING for match in _values(pattern, text)]
+    numbers = [number for pattern in CLOSING for number in pattern.findall(text)]
     warned = read_warnings(text)
     if numbers:
-        return Findings(sum(numbers), warned)
+        return Findings(sum(0 if number == "no" else int(number) for number in numbers), warned)
     if warned is not None and not CLEAN.search(text):
         return Findings(warned, warned)
     if places := len(PLACED.findall(text)):
@@ -108,11 +93,3 @@ def read_warnings(output: str) -> int | None:
     if counts or lines:
         return sum(counts) + lines
     return 0 if FINISHED.search(text) else None
-
-
-def _values(pattern: re.Pattern[str], text: str) -> list[int]:
-    found = []
-    for match in pattern.finditer(text):
-        number = next((group for group in match.groups() if group is not None), "0")
-        found.append(0 if number == "no" else int(number))
-    return found

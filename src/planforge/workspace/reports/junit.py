@@ -2,24 +2,24 @@
 JUnit XML, in the dialects that runners write.
 
 Suites may be nested, may have no names, and may have attributes and no cases at all.
-The file is read as a stream with bounded depth, and one that declares entities is not
-read: no runner writes them.
+A file that is nested deeper than any runner writes it, or that declares entities, is
+not read.
 """
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterable
 from pathlib import Path
-from xml.parsers import expat
 
 from planforge.workspace.reports.tally import (
     CAUSE_LIMIT,
-    REPORT_LIMIT,
+    Refused,
     Tally,
     added,
+    content_of,
     counted,
     in_order,
+    parse_xml,
     whole,
 )
 
@@ -28,10 +28,6 @@ SUITES = ("testsuite", "testsuites")
 BAD = ("failure", "error")
 NOT_RUN = ("ignored", "notrun", "pending", "skipped", "suppressed")
 FAILED = ("error", "fail", "failed", "failure")
-
-
-class _Refused(Exception):
-    """The file is something that we do not read."""
 
 
 def read_junits(paths: Iterable[Path]) -> Tally | None:
@@ -43,15 +39,8 @@ def read_junits(paths: Iterable[Path]) -> Tally | None:
 def read_junit(path: Path) -> Tally | None:
     """Read a JUnit XML report, as pytest and most other runners can write it."""
     reading = _Reading()
-    try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > REPORT_LIMIT:
-            return None
-        with path.open("rb") as file:
-            reading.parser.ParseFile(file)
-    except (OSError, expat.ExpatError, LookupError, ValueError, _Refused):  # the two before: an odd encoding
-        return None
-    return reading.tally()
+    content = content_of(path)
+    return reading.tally() if parse_xml(content, reading.start, reading.end, reading.text) else None
 
 
 class _Suite:
@@ -104,12 +93,6 @@ class _Reading:
     """Counts while the file goes by."""
 
     def __init__(self) -> None:
-        self.parser = expat.ParserCreate()
-        self.parser.buffer_text = True
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._text
-        self.parser.EntityDeclHandler = self._refuse
         self._path: list[str] = []
         self._suites: list[_Suite] = []
         self._case: _Case | None = None
@@ -128,15 +111,12 @@ class _Reading:
         names = None if self._names is None else whole(self._names)
         return Tally(counts, in_order(self._failing), names, tuple(self._causes), self._doubt)
 
-    def _refuse(self, *_: object) -> None:
-        raise _Refused
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = tag.rpartition(":")[2]
         parent = self._path[-1] if self._path else ""
         self._path.append(name)
         if len(self._path) > DEEPEST:
-            raise _Refused
+            raise Refused
         if name in SUITES:
             self._suites.append(_Suite(attributes))
         elif name == "testcase" and self._case is None:
@@ -150,12 +130,12 @@ class _Reading:
         elif name in BAD and parent in SUITES:
             self._fail_suite(attributes)
 
-    def _text(self, text: str) -> None:
+    def text(self, text: str) -> None:
         case = self._case
         if case is not None and self._path[-1] in BAD and len(case.cause) < CAUSE_LIMIT:
             case.cause += text[:CAUSE_LIMIT]
 
-    def _end(self, tag: str) -> None:
+    def end(self, tag: str) -> None:
         name = tag.rpartition(":")[2]
         if self._case is not None and len(self._path) == self._case.depth:
             self._count(self._case)

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from planforge.workspace.reports.tally import CAUSE_LIMIT, LEFT_OUT, Tally, counted, in_order, whole
+from planforge.kernel.evidence import Counts
+from planforge.workspace.reports.tally import CAUSE_LIMIT, LEFT_OUT, Shape, Tally, counted, decoded, whole
 
 ENDS = {"pass": "passed", "fail": "failed", "skip": "skipped", "bench": "passed"}
 
@@ -45,19 +46,22 @@ def read_go(output: str) -> Tally | None:
         key for key, state in states.items() if not key[1] and state == "failed" and key[0] not in blamed
     ]
     tests |= dict.fromkeys(broken, "failed")
-    failing = sorted(
-        (f"{package}.{test}".strip("."), (package, test))
-        for (package, test), state in tests.items()
-        if state == "failed"
-    )
+    names = {key: ".".join(key).strip(".") for key in tests}
+    failing = [(names[key], said.get(key, "")) for key, state in tests.items() if state == "failed"]
     numbers = {state: list(tests.values()).count(state) for state in ("passed", "failed", "skipped")}
-    return Tally(
-        counted(**numbers),
-        tuple(name for name, _ in failing),
-        whole([f"{package}.{test}".strip(".") for package, test in tests]),
-        tuple(said.get(key, "") for _, key in failing),
-        "its output is too long to be counted" if LEFT_OUT.search(output) else "",
-    )
+    doubt = "its output is too long to be counted" if LEFT_OUT.search(output) else ""
+    return _tally(counted(**numbers), failing, list(names.values()), doubt)
+
+
+def _tally(counts: Counts, failing: list[tuple[str, str]], names: list[str], doubt: str) -> Tally:
+    """A tally of tests that failed with their causes, and the names of all."""
+    failing.sort()
+    causes = tuple(cause[:CAUSE_LIMIT] for _, cause in failing)
+    return Tally(counts, tuple(name for name, _ in failing), whole(names), causes, doubt)
+
+
+def _doubt(failed: int, shown: int) -> str:
+    return "" if shown == failed else f"its report says that {failed} failed and shows {shown}"
 
 
 def _go_events(output: str) -> Iterator[_GoEvent]:
@@ -111,23 +115,13 @@ def read_jest(content: bytes) -> Tally | None:
     failing += [(file.name or "unnamed", file.message or "") for file in broken]
     names = [_name_of(case) for file in report.files for case in file.cases]
     shown = sum(len(_failing_cases(file)) for file in report.files)
-    doubt = (
-        "" if shown == report.failed else (f"its report says that {report.failed} failed and shows {shown}")
-    )
     counts = counted(
         total=report.total + len(broken),
         passed=report.passed,
         failed=report.failed + len(broken),
         skipped=report.pending + report.todo,
     )
-    failing.sort()
-    return Tally(
-        counts,
-        tuple(name for name, _ in failing),
-        whole(names),
-        tuple(cause[:CAUSE_LIMIT] for _, cause in failing),
-        doubt,
-    )
+    return _tally(counts, failing, names, _doubt(report.failed, shown))
 
 
 def _failing_cases(file: _JestFile) -> list[_JestCase]:
@@ -166,25 +160,14 @@ def read_mocha(content: bytes) -> Tally | None:
     if report is None:
         return None
     stats = report.stats
-    failing = sorted(
-        (case.name, str((case.err or {}).get("message", ""))[:CAUSE_LIMIT]) for case in report.failures
-    )
-    shown = len(failing) == stats.failures
-    return Tally(
-        counted(passed=stats.passes, failed=stats.failures, skipped=stats.pending),
-        in_order(name for name, _ in failing),
-        whole([case.name for case in report.tests]),
-        tuple(cause for _, cause in failing),
-        "" if shown else f"its report says that {stats.failures} failed and shows {len(failing)}",
-    )
+    failing = [(case.name, str((case.err or {}).get("message", ""))) for case in report.failures]
+    counts = counted(passed=stats.passes, failed=stats.failures, skipped=stats.pending)
+    names = [case.name for case in report.tests]
+    return _tally(counts, failing, names, _doubt(stats.failures, len(failing)))
 
 
-def _decode(content: bytes, kind: Any, opening: bytes) -> Any:
+def _decode(content: bytes, shape: type[Shape], opening: bytes) -> Shape | None:
     """A JSON document, which may come after something else; of several, the last."""
-    for candidate in (content, content[max(content.rfind(opening), 0) :]):
-        end = candidate.rfind(b"}") + 1
-        try:
-            return msgspec.json.decode(candidate[:end], type=kind)
-        except (msgspec.MsgspecError, RecursionError):
-            continue
-    return None
+    last = content[max(content.rfind(opening), 0) :]
+    found = (decoded(candidate[: candidate.rfind(b"}") + 1], shape) for candidate in (content, last))
+    return next((report for report in found if report is not None), None)

@@ -1,4 +1,4 @@
-"""How each runner says at the end what came of the tests, as patterns over what it prints."""
+"""How each runner summarises the tests at the end of its output, as patterns."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from planforge.kernel.evidence import Counts
-from planforge.workspace.reports.tally import Tally, counted, plain
-from planforge.workspace.reports.tap import read_tap
+from planforge.workspace.reports.tally import Tally, counted, counts_in, plain
+from planforge.workspace.reports.tap import node_summary, read_tap
 
 Found = Iterator[tuple[int, Counts]]
 """Where each summary stands, and its counts."""
@@ -17,12 +17,19 @@ Found = Iterator[tuple[int, Counts]]
 class Runner(NamedTuple):
     """How the output of one runner is read."""
 
-    summaries: Callable[[str], Found]
+    summaries: Callable[[str], Found] | re.Pattern[str]
+    """Finds the summaries; a pattern names each of its groups by what it counts."""
     failing: Callable[[str], Iterable[str]] = lambda _: ()
     begins: re.Pattern[str] | None = None
     """The heading of a session, if the runner prints one."""
     own_heading: bool = True
     """Whether no other runner prints the same heading."""
+
+    def found(self, text: str) -> Found:
+        """The summaries in some output."""
+        if isinstance(self.summaries, re.Pattern):
+            return ((match.start(), counts_in(match)) for match in self.summaries.finditer(text))
+        return self.summaries(text)
 
 
 # Python
@@ -78,6 +85,12 @@ def pytest_lines(output: str) -> list[dict[str, int]]:
     return [pytest_numbers(match[1]) for match in PYTEST.finditer(plain(output))]
 
 
+def pytest_warnings(output: str) -> int | None:
+    """How often pytest warned, if its last line is in `output`."""
+    lines = pytest_lines(output)
+    return sum(numbers.get("warning", 0) for numbers in lines) if lines else None
+
+
 def _pytest(text: str) -> Found:
     for match in PYTEST.finditer(text):
         numbers = pytest_numbers(match[1])
@@ -110,7 +123,8 @@ def _unittest(text: str) -> Found:
 
 CARGO_BEGINS = re.compile(r"^running (\d{1,9}) tests?$", re.MULTILINE)
 CARGO = re.compile(
-    r"^test result: \S+\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored; (\d{1,9}) measured;",
+    r"^test result: \S+\. (?P<passed>\d{1,9}) passed; (?P<failed>\d{1,9}) failed;"
+    r" (?P<skipped>\d{1,9}) ignored; (?P<measured>\d{1,9}) measured;",
     re.MULTILINE,
 )
 CARGO_NAMES = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. FAILED$", re.MULTILINE)
@@ -126,16 +140,11 @@ CTEST_LISTED = re.compile(r"^[ \t]+\d+ - (.+?) \(([A-Za-z *_]+)\)(?:[ \t].*)?$",
 CTEST_NOT_RUN = ("Skipped", "Disabled")
 SUREFIRE_BEGINS = re.compile(r"^(?:\[INFO\] )? ?T E S T S$", re.MULTILINE)
 SUREFIRE = re.compile(
-    r"^(?:\[\w+\] )?Tests run: (\d{1,9}), Failures: (\d{1,9}), Errors: (\d{1,9}), Skipped: (\d{1,9})$",
+    r"^(?:\[\w+\] )?Tests run: (?P<total>\d{1,9}), Failures: (?P<failed>\d{1,9}),"
+    r" Errors: (?P<errors>\d{1,9}), Skipped: (?P<skipped>\d{1,9})$",
     re.MULTILINE,
 )
 SUREFIRE_NAMES = re.compile(r"^\[ERROR\] +(\w[\w.$]*\.\w+)(?::\d+)?\b.* (?:»|expected|<<<)", re.MULTILINE)
-
-
-def _cargo(text: str) -> Found:
-    for match in CARGO.finditer(text):
-        passed, failed, ignored, measured = (int(number) for number in match.groups())
-        yield match.start(), counted(passed=passed + measured, failed=failed, skipped=ignored)
 
 
 def _go(text: str) -> Found:
@@ -171,13 +180,6 @@ def _ctest_names(text: str) -> Iterable[str]:
     return (name for name, state in CTEST_LISTED.findall(text) if state not in CTEST_NOT_RUN)
 
 
-def _surefire(text: str) -> Found:
-    for match in SUREFIRE.finditer(text):
-        total, failures, errors, skipped = (int(number) for number in match.groups())
-        bad = failures + errors
-        yield match.start(), counted(total=total, passed=total - bad - skipped, failed=bad, skipped=skipped)
-
-
 # JavaScript
 
 JEST = re.compile(
@@ -192,28 +194,28 @@ VITEST = re.compile(
 )
 VITEST_NAMES = re.compile(r"^ FAIL +(\S[^\n]* > [^\n]+)$", re.MULTILINE)
 MOCHA = re.compile(
-    r"^  (\d{1,9}) passing \([^)\n]+\)$(?:\n  (\d{1,9}) pending$)?(?:\n  (\d{1,9}) failing$)?", re.MULTILINE
+    r"^  (?P<passed>\d{1,9}) passing \([^)\n]+\)$(?:\n  (?P<skipped>\d{1,9}) pending$)?"
+    r"(?:\n  (?P<failed>\d{1,9}) failing$)?",
+    re.MULTILINE,
 )
 MOCHA_NAMES = re.compile(r"^  \d+\) ([^\n]+(?:\n {7,}\S[^\n]*){0,12}?):\n", re.MULTILINE)
 NODE_BEGINS = re.compile(r"^TAP version 13$", re.MULTILINE)
-NODE = re.compile(
-    r"^[#\u2139] tests (\d{1,9})\n(?:[#\u2139] suites \d+\n)?[#\u2139] pass (\d{1,9})\n"
-    r"[#\u2139] fail (\d{1,9})\n[#\u2139] cancelled (\d{1,9})\n"
-    r"[#\u2139] skipped (\d{1,9})\n[#\u2139] todo (\d{1,9})$",
-    re.MULTILINE,
-)
+NODE = node_summary("[#\u2139]")
 NODE_NAMES = re.compile(r"^ *✖ (?!failing tests:)(.+?) \([\d.]+ms\)$", re.MULTILINE)
 BUN = re.compile(
-    r"^ *(\d{1,9}) pass\n(?: *(\d{1,9}) skip\n)?(?: *(\d{1,9}) todo\n)? *(\d{1,9}) fail\n"
-    r"(?:.*\n){0,5}?Ran (\d{1,9}) tests? across",
+    r"^ *(?P<passed>\d{1,9}) pass\n(?: *(?P<skipped>\d{1,9}) skip\n)?(?: *(?P<todo>\d{1,9}) todo\n)?"
+    r" *(?P<failed>\d{1,9}) fail\n(?:.*\n){0,5}?Ran (?P<total>\d{1,9}) tests? across",
     re.MULTILINE,
 )
 DENO = re.compile(
-    r"^(?:ok|FAILED) \| (\d{1,9}) passed(?: \(\d+ steps?\))? \| (\d{1,9}) failed(?: \(\d+ steps?\))?"
-    r"(?: \| (\d{1,9}) ignored)?",
+    r"^(?:ok|FAILED) \| (?P<passed>\d{1,9}) passed(?: \(\d+ steps?\))?"
+    r" \| (?P<failed>\d{1,9}) failed(?: \(\d+ steps?\))?(?: \| (?P<skipped>\d{1,9}) ignored)?",
     re.MULTILINE,
 )
-JASMINE = re.compile(r"^(\d{1,9}) specs?, (\d{1,9}) failures?(?:, (\d{1,9}) pending specs?)?$", re.MULTILINE)
+JASMINE = re.compile(
+    r"^(?P<total>\d{1,9}) specs?, (?P<failed>\d{1,9}) failures?(?:, (?P<skipped>\d{1,9}) pending specs?)?$",
+    re.MULTILINE,
+)
 
 
 def _jest(text: str) -> Found:
@@ -238,23 +240,8 @@ def _vitest(text: str) -> Found:
         )
 
 
-def _mocha(text: str) -> Found:
-    for match in MOCHA.finditer(text):
-        passed, pending, failed = (int(number or 0) for number in match.groups())
-        yield match.start(), counted(passed=passed, failed=failed, skipped=pending)
-
-
 def _mocha_names(text: str) -> Iterable[str]:
     return (" ".join(name.split()) for name in MOCHA_NAMES.findall(text))
-
-
-def _node(text: str) -> Found:
-    for match in NODE.finditer(text):
-        total, passed, failed, cancelled, skipped, todo = (int(number) for number in match.groups())
-        yield (
-            match.start(),
-            counted(total=total, passed=passed, failed=failed + cancelled, skipped=skipped + todo),
-        )
 
 
 def _node_names(text: str) -> Iterable[str]:
@@ -262,42 +249,17 @@ def _node_names(text: str) -> Iterable[str]:
     return [*(tally.failing if tally else ()), *NODE_NAMES.findall(text)]
 
 
-def _bun(text: str) -> Found:
-    for match in BUN.finditer(text):
-        passed, skipped, todo, failed, total = (int(number or 0) for number in match.groups())
-        yield match.start(), counted(total=total, passed=passed, failed=failed, skipped=skipped + todo)
-
-
-def _in_order_passed_failed_skipped(pattern: re.Pattern[str]) -> Callable[[str], Found]:
-    def found(text: str) -> Found:
-        for match in pattern.finditer(text):
-            passed, failed, skipped = (int(number or 0) for number in match.groups())
-            yield match.start(), counted(passed=passed, failed=failed, skipped=skipped)
-
-    return found
-
-
-def _in_order_total_failed_skipped(pattern: re.Pattern[str]) -> Callable[[str], Found]:
-    def found(text: str) -> Found:
-        for match in pattern.finditer(text):
-            total, failed, skipped = (int(number or 0) for number in match.groups())
-            passed = max(total - failed - skipped, 0)
-            yield match.start(), counted(total=total, passed=passed, failed=failed, skipped=skipped)
-
-    return found
-
-
 # Others
 
 RSPEC = re.compile(
-    r"^(\d{1,9}) examples?, (\d{1,9}) failures?(?:, (\d{1,9}) pending)?"
-    r"(?:, (\d{1,9}) errors? occurred outside of examples)?$",
+    r"^(?P<total>\d{1,9}) examples?, (?P<failed>\d{1,9}) failures?(?:, (?P<skipped>\d{1,9}) pending)?"
+    r"(?:, (?P<outside>\d{1,9}) errors? occurred outside of examples)?$",
     re.MULTILINE,
 )
 RSPEC_NAMES = re.compile(r"^rspec (\S+) # (.+)$", re.MULTILINE)
 MINITEST = re.compile(
-    r"^(\d{1,9}) (?:runs|tests), \d+ assertions, (\d{1,9}) failures, (\d{1,9}) errors"
-    r"(?:, \d+ pendings, \d+ omissions)?(?:, (\d{1,9}) skips)?",
+    r"^(?P<total>\d{1,9}) (?:runs|tests), \d+ assertions, (?P<failed>\d{1,9}) failures,"
+    r" (?P<errors>\d{1,9}) errors(?:, \d+ pendings, \d+ omissions)?(?:, (?P<skipped>\d{1,9}) skips)?",
     re.MULTILINE,
 )
 PHPUNIT_BEGINS = re.compile(r"^PHPUnit \d+\.\S+ by ", re.MULTILINE)
@@ -307,32 +269,15 @@ PHPUNIT = re.compile(
 )
 PHPUNIT_NAMES = re.compile(r"^\d+\) (\S+::\S+)", re.MULTILINE)
 EXUNIT = re.compile(
-    r"^(?:\d+ (?:doctests?|properties|property), )*(\d{1,9}) tests?, (\d{1,9}) failures?"
-    r"(?:, (\d{1,9}) skipped)?(?: \(\d+ excluded\))?$",
+    r"^(?:\d+ (?:doctests?|properties|property), )*(?P<total>\d{1,9}) tests?, (?P<failed>\d{1,9}) failures?"
+    r"(?:, (?P<skipped>\d{1,9}) skipped)?(?: \(\d+ excluded\))?$",
     re.MULTILINE,
 )
 DOTNET = re.compile(
-    r"^[ \t]*(?:Passed|Failed|Skipped)! +- Failed: +(\d{1,9}), Passed: +(\d{1,9}),"
-    r" Skipped: +(\d{1,9}), Total: +(\d{1,9})",
+    r"^[ \t]*(?:Passed|Failed|Skipped)! +- Failed: +(?P<failed>\d{1,9}), Passed: +(?P<passed>\d{1,9}),"
+    r" Skipped: +(?P<skipped>\d{1,9}), Total: +(?P<total>\d{1,9})",
     re.MULTILINE,
 )
-
-
-def _rspec(text: str) -> Found:
-    for match in RSPEC.finditer(text):
-        total, failed, pending, outside = (int(number or 0) for number in match.groups())
-        passed = total - failed - pending
-        yield (
-            match.start(),
-            counted(total=total + outside, passed=passed, failed=failed + outside, skipped=pending),
-        )
-
-
-def _minitest(text: str) -> Found:
-    for match in MINITEST.finditer(text):
-        total, failures, errors, skips = (int(number or 0) for number in match.groups())
-        bad = failures + errors
-        yield match.start(), counted(total=total, passed=total - bad - skips, failed=bad, skipped=skips)
 
 
 def _phpunit(text: str) -> Found:
@@ -344,29 +289,23 @@ def _phpunit(text: str) -> Found:
         yield match.start(), counted(total=total, passed=total - bad - skipped, failed=bad, skipped=skipped)
 
 
-def _dotnet(text: str) -> Found:
-    for match in DOTNET.finditer(text):
-        failed, passed, skipped, total = (int(number) for number in match.groups())
-        yield match.start(), counted(total=total, passed=passed, failed=failed, skipped=skipped)
-
-
 RUNNERS: dict[str, Runner] = {
     "pytest": Runner(_pytest, _pytest_names, re.compile(r"^=+ test session starts =+$", re.MULTILINE)),
     "unittest": Runner(_unittest, _unittest_names),
-    "cargo": Runner(_cargo, CARGO_NAMES.findall, CARGO_BEGINS),
+    "cargo": Runner(CARGO, CARGO_NAMES.findall, CARGO_BEGINS),
     "go": Runner(_go, _go_names),
     "ctest": Runner(_ctest, _ctest_names, CTEST_BEGINS),
-    "surefire": Runner(_surefire, SUREFIRE_NAMES.findall, SUREFIRE_BEGINS),
+    "surefire": Runner(SUREFIRE, SUREFIRE_NAMES.findall, SUREFIRE_BEGINS),
     "jest": Runner(_jest, JEST_NAMES.findall),
     "vitest": Runner(_vitest, VITEST_NAMES.findall),
-    "mocha": Runner(_mocha, _mocha_names),
-    "node": Runner(_node, _node_names, NODE_BEGINS, own_heading=False),
-    "bun": Runner(_bun),
-    "deno": Runner(_in_order_passed_failed_skipped(DENO)),
-    "jasmine": Runner(_in_order_total_failed_skipped(JASMINE)),
-    "rspec": Runner(_rspec, lambda text: (name for _, name in RSPEC_NAMES.findall(text))),
-    "minitest": Runner(_minitest),
+    "mocha": Runner(MOCHA, _mocha_names),
+    "node": Runner(NODE, _node_names, NODE_BEGINS, own_heading=False),
+    "bun": Runner(BUN),
+    "deno": Runner(DENO),
+    "jasmine": Runner(JASMINE),
+    "rspec": Runner(RSPEC, lambda text: (name for _, name in RSPEC_NAMES.findall(text))),
+    "minitest": Runner(MINITEST),
     "phpunit": Runner(_phpunit, PHPUNIT_NAMES.findall, PHPUNIT_BEGINS),
-    "exunit": Runner(_in_order_total_failed_skipped(EXUNIT)),
-    "dotnet": Runner(_dotnet),
+    "exunit": Runner(EXUNIT),
+    "dotnet": Runner(DOTNET),
 }

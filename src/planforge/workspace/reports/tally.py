@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+from xml.parsers import expat
+
+import msgspec
 
 from planforge.kernel.evidence import Counts
 
@@ -25,6 +28,13 @@ LEFT_OUT = re.compile(r"^\[\d+ bytes left out\]$", re.MULTILINE)
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
+Shape = TypeVar("Shape")
+
+
+class Refused(Exception):
+    """The report is something that we do not read."""
+
+
 class Tally(NamedTuple):
     """The counts, and the names of the tests that failed."""
 
@@ -35,7 +45,7 @@ class Tally(NamedTuple):
     causes: tuple[str, ...] = ()
     """What each failing test said, if the report tells."""
     doubt: str = ""
-    """Why the counts cannot be believed, if so."""
+    """Why the counts cannot be believed; empty if they can."""
     warnings: int | None = None
     """How often the runner warned, if it counts that."""
 
@@ -48,6 +58,24 @@ def counted(*, passed: int = 0, failed: int = 0, skipped: int = 0, total: int | 
         failed=failed,
         skipped=skipped,
     )
+
+
+COUNTED = {
+    "passed": ("passed", "measured"),
+    "failed": ("failed", "errors", "cancelled", "outside"),
+    "skipped": ("skipped", "todo"),
+}
+"""What a group of a pattern counts, by its name; `outside` is what failed and is in no total."""
+
+
+def counts_in(summary: re.Match[str]) -> Counts:
+    """The counts of a summary; where it does not say how many tests passed, the rest of the total did."""
+    numbers = {name: int(number or 0) for name, number in summary.groupdict().items()}
+    found = {kind: sum(numbers.get(name, 0) for name in names) for kind, names in COUNTED.items()}
+    total = numbers["total"] + numbers.get("outside", 0) if "total" in numbers else None
+    if total is not None and "passed" not in numbers:
+        found["passed"] = max(total - found["failed"] - found["skipped"], 0)
+    return counted(**found, total=total)
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
@@ -86,6 +114,38 @@ def content_of(path: Path) -> bytes | None:
         return path.read_bytes()
     except OSError:
         return None
+
+
+def decoded(content: bytes | None, shape: type[Shape]) -> Shape | None:
+    """A JSON document, if it has this shape."""
+    try:
+        return msgspec.json.decode((content or b"").removeprefix(b"\xef\xbb\xbf"), type=shape)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def parse_xml(
+    content: bytes | None,
+    start: Callable[[str, dict[str, str]], None],
+    end: Callable[[str], None],
+    text: Callable[[str], None] | None = None,
+) -> bool:
+    """Hand the elements of an XML document over one by one; whether it was read to its end."""
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = text
+    parser.EntityDeclHandler = _refuse
+    try:
+        parser.Parse(content or b"", True)
+    except (expat.ExpatError, LookupError, ValueError, Refused):  # the two before: an odd encoding
+        return False
+    return True
+
+
+def _refuse(*_: object) -> None:
+    raise Refused
 
 
 def plain(output: str) -> str:

@@ -13,19 +13,26 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from planforge.kernel.evidence import Counts
-from planforge.workspace.reports.tally import LEFT_OUT, Tally, counted, in_order, plain
+from planforge.workspace.reports.tally import LEFT_OUT, Tally, counted, counts_in, in_order, plain
 
 PLAN = re.compile(r"^1\.\.(\d{1,9})(?:\s|$)", re.MULTILINE)
 POINT = re.compile(r"^( *)(not )?ok\b(?: (\d{1,9}))?(?: -)? ?([^#\n]*)(?:# ?(\w+)[^\n]*)?$", re.MULTILINE)
 BAIL = re.compile(r"^Bail out!(.*)$", re.MULTILINE)
-OWN = (
-    # node's own runner
-    re.compile(
-        r"^# tests (?P<total>\d{1,9})\n(?:# suites \d+\n)?# pass (?P<passed>\d{1,9})\n"
-        r"# fail (?P<failed>\d{1,9})\n# cancelled (?P<cancelled>\d{1,9})\n"
-        r"# skipped (?P<skipped>\d{1,9})\n# todo (?P<todo>\d{1,9})$",
+
+
+def node_summary(mark: str) -> re.Pattern[str]:
+    """What node's own runner prints at the end, each line after a mark."""
+    numbers = ("pass (?P<passed>", "fail (?P<failed>", "cancelled (?P<cancelled>", "skipped (?P<skipped>")
+    lines = (rf"{mark} {number}\d{{1,9}})\n" for number in numbers)
+    suites = rf"(?:{mark} suites \d+\n)?"
+    return re.compile(
+        rf"^{mark} tests (?P<total>\d{{1,9}})\n{suites}{''.join(lines)}{mark} todo (?P<todo>\d{{1,9}})$",
         re.MULTILINE,
-    ),
+    )
+
+
+OWN = (
+    node_summary("#"),
     # node-tap
     re.compile(
         r"^# \{ total: (?P<total>\d{1,9})(?:, pass: (?P<passed>\d{1,9}))?(?:, fail: (?P<failed>\d{1,9}))?"
@@ -69,16 +76,8 @@ def read_tap(output: str) -> Tally | None:
 
 def _own(text: str) -> Counts | None:
     """What the runner counted by itself, if it did so once."""
-    found = [match.groupdict() for pattern in OWN for match in pattern.finditer(text)]
-    if len(found) != 1:
-        return None
-    numbers = {name: int(number or 0) for name, number in found[0].items()}
-    return counted(
-        total=numbers["total"],
-        passed=numbers["passed"],
-        failed=numbers["failed"] + numbers.get("cancelled", 0),
-        skipped=numbers["skipped"] + numbers["todo"],
-    )
+    found = [match for pattern in OWN for match in pattern.finditer(text)]
+    return counts_in(found[0]) if len(found) == 1 else None
 
 
 def _point(match: re.Match[str]) -> _Point:

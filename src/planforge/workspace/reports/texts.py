@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from planforge.kernel.evidence import Counts
-from planforge.workspace.reports.runners import RUNNERS, pytest_lines
+from planforge.workspace.reports.runners import RUNNERS, pytest_warnings
 from planforge.workspace.reports.tally import LEFT_OUT, Tally, added, counted, in_order, plain
 from planforge.workspace.reports.tap import read_tap
 
@@ -34,7 +34,7 @@ def read_summaries(output: str) -> Tally | None:
     found = [
         _Summary(name, position, counts)
         for name, runner in RUNNERS.items()
-        for position, counts in runner.summaries(text)
+        for position, counts in runner.found(text)
     ]
     if not found:
         return read_tap(text)
@@ -47,7 +47,7 @@ def read_summaries(output: str) -> Tally | None:
         {name for runner in runners for name in RUNNERS[runner].failing(text)} if whole.counts.failed else ()
     )
     return Tally(
-        whole.counts, failing, doubt=doubt, warnings=_warnings(text) if "pytest" in runners else None
+        whole.counts, failing, doubt=doubt, warnings=pytest_warnings(text) if "pytest" in runners else None
     )
 
 
@@ -90,7 +90,3 @@ def _separate(text: str, found: list[_Summary]) -> tuple[list[_Summary], str]:
     if lone and len(taken) > 1:
         return taken, f"it printed {len(taken)} summaries of tests that may be of the same ones"
     return taken, ""
-
-
-def _warnings(text: str) -> int:
-    return sum(numbers.get("warning", 0) for numbers in pytest_lines(text))

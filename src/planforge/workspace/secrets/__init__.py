@@ -44,7 +44,7 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Allowed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A secret that is none, or is let through all the same."""
+    """A false alarm, or a secret that is accepted."""
 
     fingerprint: str
     reason: str
@@ -60,32 +60,22 @@ class SecretSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     allow: tuple[Allowed, ...] = ()
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """One file before and after; None where it is not there."""
-
-    path: str
-    before: bytes | None
-    after: bytes | None
-
-
-def find(path: str, content: bytes, values: Values | None = None) -> tuple[Secret, ...]:
-    """The secrets in a file, all of which is taken to be new."""
-    return find_new(path, None, content, values)
-
-
 def find_new(
     path: str, before: bytes | None, after: bytes | None, values: Values | None = None
 ) -> tuple[Secret, ...]:
-    """The secrets that a file has after a change and had not before."""
-    return find_in((Change(path=path, before=before, after=after),), values)
-
-
-def find_in(changes: Iterable[Change], values: Values | None = None) -> tuple[Secret, ...]:
-    """The secrets that a change of several files adds. What one of them had before is not new in another."""
-    given = tuple(changes)
+    """The secrets that a file has after a change and had not before; None where it is not there."""
+    if after is None:
+        return ()
     known = Values.of_environment() if values is None else values
-    had = b"\n".join(change.before for change in given if change.before)
-    return tuple(secret for change in given for secret in _found(change, had, known))
+    places: dict[tuple[int, str], str] = {}
+    for line, kind, text in _seen(path, before, after, known):
+        places.setdefault((line, text), kind)
+        if len(places) >= MOST:
+            break
+    return tuple(
+        Secret(path=path, line=line, kind=kind, fingerprint=fingerprint(text))
+        for (line, text), kind in sorted(places.items())
+    )
 
 
 def unexcused(found: Iterable[Secret], allow: Iterable[Allowed], today: date) -> tuple[Secret, ...]:
@@ -94,46 +84,26 @@ def unexcused(found: Iterable[Secret], allow: Iterable[Allowed], today: date) ->
     return tuple(secret for secret in found if secret.fingerprint not in excused)
 
 
-def fault(found: Iterable[Secret]) -> str | None:
-    """Why a change with these cannot be taken, or None. It names places and kinds, no secret."""
-    secrets = tuple(found)
-    if not secrets:
-        return None
-    more = f" and {len(secrets) - 3} more" if len(secrets) > 3 else ""
-    return f"it holds what looks like a secret: {', '.join(map(str, secrets[:3]))}{more}"
-
-
 def fingerprint(text: str) -> str:
     """What a secret is known by. Slow to make on purpose: from a quick hash a password could be guessed."""
     content = text.encode("utf-8", "surrogateescape")
     return hashlib.scrypt(content, salt=b"planforge secret", n=1024, r=8, p=1, dklen=8).hex()
 
 
-def _found(change: Change, had: bytes, values: Values) -> Iterator[Secret]:
-    if change.after is None:
-        return
-    places: dict[tuple[int, str], str] = {}
-    for line, kind, text in _seen(change, change.after, had, values):
-        places.setdefault((line, text), kind)
-        if len(places) >= MOST:
-            break
-    for (line, text), kind in sorted(places.items()):
-        yield Secret(path=change.path, line=line, kind=kind, fingerprint=fingerprint(text))
-
-
-def _seen(change: Change, after: bytes, had: bytes, values: Values) -> Iterator[tuple[int, str, str]]:
+def _seen(path: str, before: bytes | None, after: bytes, values: Values) -> Iterator[tuple[int, str, str]]:
+    had = before or b""
     for line, name, text in values.find(after, had):
         yield line, f"the value of {name}", text
-    for _, name, text in values.find(change.path.encode("utf-8", "surrogateescape")):
+    for _, name, text in values.find(path.encode("utf-8", "surrogateescape")):
         yield 0, f"the value of {name} in its name", text
-    if change.before is None and after.strip() and (kind := by_name(change.path)):
-        yield 0, kind, change.path
+    if before is None and after.strip() and (kind := by_name(path)):
+        yield 0, kind, path
     if b"\0" in after[:8192] or len(after) > LARGEST:
         return
     from planforge.workspace.secrets.detectors import look
 
     lines = after.decode("utf-8", "surrogateescape").split("\n")
-    old = frozenset((change.before or b"").decode("utf-8", "surrogateescape").split("\n"))
+    old = frozenset(had.decode("utf-8", "surrogateescape").split("\n"))
     new = (number for number, line in enumerate(lines, 1) if line not in old)
     for candidate in look(lines, new):
         if candidate.text.encode("utf-8", "surrogateescape") not in had:

@@ -16,7 +16,6 @@ them, or where the settings allow it, and one that says so where neither is the 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +25,8 @@ from planforge.kernel.directories import walk
 from planforge.workspace.files import beneath, links
 from planforge.workspace.files.links import Inode, Leading
 from planforge.workspace.git import Git
-from planforge.workspace.git.checkouts import ignored, shown
+from planforge.workspace.git.checkouts import ignored
+from planforge.workspace.git.objects import NAME, shown
 from planforge.workspace.watch import guarded_files, snapshots
 from planforge.workspace.watch.snapshots import Difference, Snapshot
 from planforge.workspace.watch.surroundings import Seen, Surroundings
@@ -36,7 +36,6 @@ KEPT = "refs/planforge/archive/"
 REPLACED = "refs/replace/"
 PER_WORKTREE = ("refs/bisect/", "refs/rewritten/", "refs/worktree/")
 
-COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 HEAD_BYTES = 4096
 
 SHOWN = 10
@@ -196,7 +195,7 @@ class Watch:
         found = refs.get(branch, "").partition(" ")[0] if branch else said
         if self._confined and found == self._base:  # which it cannot have taken away
             return
-        if not COMMIT.fullmatch(found) or self._git.ref(f"{found}^{{commit}}") is None:
+        if not NAME.fullmatch(found) or self._git.ref(f"{found}^{{commit}}") is None:
             yield f"the HEAD of the worktree `{self._name}` is no commit any more"
             return
         query = ("merge-base", "--is-ancestor", self._base, found)

@@ -18,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from planforge.workspace.git.checkouts import parents
+
 MOST = 300_000
 """How many entries of one checkout are looked at."""
 
@@ -48,13 +50,7 @@ class Difference(NamedTuple):
 
 def take(checkout: Path, tracked: Iterable[bytes], skipped: Collection[bytes]) -> Snapshot:
     """What lies in a checkout now, apart from what is `skipped` and everything in it."""
-    deep: set[bytes] = set()
-    for path in tracked:
-        parent = path.rpartition(b"/")[0]
-        while parent and parent not in deep:
-            deep.add(parent)
-            parent = parent.rpartition(b"/")[0]
-    return _taken(os.fsencode(checkout), frozenset(deep), frozenset(skipped))
+    return _taken(os.fsencode(checkout), frozenset(parents(tracked)), frozenset(skipped))
 
 
 def again(before: Snapshot) -> Snapshot:

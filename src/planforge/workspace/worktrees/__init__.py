@@ -27,6 +27,7 @@ from planforge.kernel.objects import write_atomically
 from planforge.workspace.archive import ARCHIVE, Archive, free, refs, slug
 from planforge.workspace.archive.quarantine import Quarantine
 from planforge.workspace.git import Git, patches
+from planforge.workspace.git.objects import NAME
 from planforge.workspace.keeping import Keeping, Leaving, contents, directories, entries, leftovers
 from planforge.workspace.keeping.contents import Finder
 from planforge.workspace.keeping.leftovers import Opened
@@ -35,7 +36,6 @@ __all__ = ["ARCHIVE", "Worktrees", "changing"]
 
 FRESH = "check-"
 GONE = ".gone-"
-HASH = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 TRIES = 5
 
 
@@ -88,7 +88,7 @@ class Worktrees:
 
     def _is_commit(self, name: str) -> bool:
         """Whether there is such a commit; one that there is, is looked for once."""
-        if name not in self._commits and HASH.fullmatch(name) and self._git.ref(f"{name}^{{commit}}") == name:
+        if name not in self._commits and NAME.fullmatch(name) and self._git.ref(f"{name}^{{commit}}") == name:
             self._commits.add(name)
         return name in self._commits
 
@@ -120,8 +120,8 @@ class Worktrees:
 
     def tree(self, name: str) -> str:
         """The tree of everything in the worktree that git does not ignore and that is not withheld."""
-        path, base = self.path(name), self._base_of(name)
-        if base is None or path.is_symlink():
+        path, opened = self.path(name), self.opened(name)
+        if opened is None or path.is_symlink():
             raise GitFailed(f"`{path}` is not the worktree that was made there")
         found: list[object] = []
 
@@ -130,9 +130,9 @@ class Worktrees:
             found.extend(seen)
             return seen
 
-        tree = contents.take(
-            self._git, path, base, withheld=self._withheld(name), secret=search if self._secret else None
-        ).tree
+        finder = search if self._secret else None
+        withheld = self._withheld(name)
+        tree = contents.take(self._git, path, opened.commit, withheld=withheld, secret=finder).tree
         if found:
             shown = ", ".join(map(str, found[:3])) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
             raise SecretFound(f"it holds what looks like a secret: {shown}")
@@ -148,14 +148,6 @@ class Worktrees:
         with changing(self._git):
             self._archive.keep([(label, commit)])
         return patches.patch(self._git, commit, tree, parent)
-
-    def changes(self, old: str, new: str) -> tuple[tuple[str, ...], int]:
-        """The paths that differ between two commits, and how many lines were added or removed."""
-        return patches.changes(self._git, old, new)
-
-    def hashes(self, old: str, new: str) -> tuple[tuple[str, str], ...]:
-        """The paths that differ between two commits, each with the hash of its new content, if it has any."""
-        return patches.hashes(self._git, old, new)
 
     def rebase(self, commit: str, onto: str, label: str, at: str) -> Patch:
         """Make the change of `commit` on top of `onto` without any work tree."""
@@ -190,7 +182,7 @@ class Worktrees:
         return path
 
     def discard(self, checkout: Path) -> None:
-        """Remove a checkout that `make_fresh` made; there is nothing of anybody's in it."""
+        """Remove a checkout that `make_fresh` made; nobody has worked in it."""
         with changing(self._git):
             gone = self._take_away(checkout)
         _remove_all(gone)
@@ -211,7 +203,7 @@ class Worktrees:
         self.forget()
 
     def forget(self) -> None:
-        """Remove the directory of this run, if there is nothing of anybody's in it."""
+        """Remove the directory of this run if it is empty."""
         for trash in (*self._directory.glob(f"{GONE}*"), *self._directory.glob(".*.part")):
             _remove_all([trash])
         with suppress(OSError):  # something that is not ours lies there
@@ -236,11 +228,6 @@ class Worktrees:
         # The commit in a line of its own, so that it can be read whatever is the matter with the rest.
         body = msgspec.json.encode(opened)
         write_atomically(self._beside(name, "base"), opened.commit.encode() + b"\n" + body)
-
-    def _base_of(self, name: str) -> str | None:
-        """The commit that the worktree `name` was made at, if that can be told."""
-        opened = self.opened(name)
-        return opened.commit if opened else None
 
     def _withheld(self, name: str) -> list[bytes]:
         with suppress(OSError, msgspec.DecodeError):
@@ -318,7 +305,7 @@ class Worktrees:
                     self._archive.change(create={}, delete={ref: there[ref]})
 
     def _leaving(self, name: str) -> Leaving | None:
-        """What there is of a worktree; None if there is nothing."""
+        """Everything that belongs to a worktree; `None` if nothing is left of it."""
         path, there = self.path(name), refs(self._git)
         places, own = entries.at(self._git, path), self._own(name, there)
         noted = self._beside(name, "base").exists()
@@ -367,7 +354,7 @@ def _is_directory(path: Path) -> bool:
 
 def _remove_all(paths: Iterable[Path]) -> None:
     for path in paths:
-        if path.is_dir() and not path.is_symlink():
+        if _is_directory(path):
             directories.remove(path)
         else:
             path.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from planforge.agents.api.tools import Refused
-from planforge.agents.api.tools.inside import changeable, inside, regular
+from planforge.agents.api.tools.paths import changeable, inside, regular
 
 FILE_LIMIT = 20 * 1024 * 1024
 """How large a file may be, in bytes, to be read or edited at all."""

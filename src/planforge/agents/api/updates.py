@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from planforge.agents.api.wire import Client, Fields, Refusal
+from planforge.agents.rpc import Fields, Peer, Refusal
 
 TITLE_LIMIT = 200
 SHOWN_LIMIT = 4000
@@ -21,10 +21,10 @@ OPTIONS = [
 ]
 
 
-class Telling:
+class Updates:
     """One session's way to its client."""
 
-    def __init__(self, client: Client, session: str) -> None:
+    def __init__(self, client: Peer, session: str) -> None:
         self._client = client
         self._session = session
         self._said = False
@@ -76,12 +76,12 @@ class Telling:
         await self._update("usage_update", used=used, size=size)
 
     async def heard(self, text: str, *, by_user: bool) -> None:
-        """Something of a conversation that is gone on with."""
+        """A message of a resumed conversation."""
         await self._update("user_message_chunk" if by_user else "agent_message_chunk", content=_text(text))
 
     async def _update(self, what: str, **fields: object) -> None:
         update = {"sessionUpdate": what, **fields}
-        await self._client.notify("session/update", {"sessionId": self._session, "update": update})
+        await self._client.tell("session/update", {"sessionId": self._session, "update": update})
 
 
 def _text(text: str) -> Fields:

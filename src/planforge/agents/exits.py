@@ -18,7 +18,7 @@ SHARE = 0.1
 
 
 async def ended(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Whether a program has ended, whoever holds its streams; it has so many seconds for that."""
+    """Whether a program ends within so many seconds, even if another process holds its streams."""
     # Not `asyncio.timeout`, whose end an early Python 3.11 takes for the cancellation of a cancelled task.
     began = time.monotonic()
     while process.returncode is None and (waited := time.monotonic() - began) < seconds:

@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable
 from http.server import ThreadingHTTPServer
 
-from planforge.testing.model_server.answering import Answering
-from planforge.testing.model_server.playing import Times
+from planforge.testing.model_server.handler import Handler
+from planforge.testing.model_server.moves import Times
 from planforge.testing.model_server.requests import Request
 from planforge.testing.script import Script
 
@@ -39,7 +39,7 @@ class Listener(ThreadingHTTPServer):
         self.ending = threading.Event()
         self._lock = threading.Lock()
         self._open: dict[socket.socket, threading.Thread] = {}
-        super().__init__((LOOPBACK, port), Answering)
+        super().__init__((LOOPBACK, port), Handler)
         self._thread = threading.Thread(target=self.serve_forever, args=(POLL,), daemon=True)
 
     def start(self) -> None:

@@ -11,22 +11,23 @@ import asyncio
 import contextlib
 import json
 import signal
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planforge import __version__
 from planforge.agents.api.options import Mode, Options
-from planforge.agents.api.telling import Telling
 from planforge.agents.api.tools import shell
-from planforge.agents.api.wire import (
+from planforge.agents.api.updates import Updates
+from planforge.agents.api.wire import Wire, standard_streams
+from planforge.agents.rpc import (
+    INVALID_PARAMS,
     INVALID_REQUEST,
+    METHOD_NOT_FOUND,
     NOT_FOUND,
-    Client,
     Fields,
-    Handler,
+    Peer,
     Refusal,
-    invalid,
-    standard_streams,
 )
 
 if TYPE_CHECKING:
@@ -64,12 +65,12 @@ class Session:
 class ModelAgent:
     """Our side of the protocol."""
 
-    def __init__(self, options: Options, key: str, client: Client) -> None:
+    def __init__(self, options: Options, key: str, wire: Wire) -> None:
         self._options = options
         self._key = key
-        self._client = client
+        self.client = Peer(wire.send, self)
         self._sessions: dict[str, Session] = {}
-        self.handlers: dict[str, Handler] = {
+        self._handlers: dict[str, Callable[[Fields], Awaitable[Fields]]] = {
             "initialize": self.initialize,
             "session/new": self.new,
             "session/load": self.load,
@@ -77,8 +78,24 @@ class ModelAgent:
             "session/set_mode": self.set_mode,
             "session/set_config_option": self.set_option,
             "session/prompt": self.prompt,
-            "session/cancel": self.cancel,
         }
+
+    async def answer(self, method: str, params: object) -> Fields:
+        """Do what the client asks."""
+        given = params or {}
+        if method not in self._handlers:
+            raise Refusal(METHOD_NOT_FOUND, f"unknown method `{method}`")
+        if not isinstance(given, dict):
+            raise invalid("`params` is not an object")
+        return await self._handlers[method](given)
+
+    def hear(self, method: str, params: object) -> None:
+        """Stop the turn of a session, if that is what the client wants and there is one."""
+        match params:
+            case {"sessionId": str(name)} if method == "session/cancel":
+                session = self._sessions.get(name)
+                if session is not None and session.turn is not None:
+                    session.turn.cancel()
 
     async def initialize(self, _: Fields) -> Fields:
         """What we are and can do."""
@@ -132,19 +149,12 @@ class ModelAgent:
         if session.turn is not None:
             raise Refusal(INVALID_REQUEST, f"session `{session.history.session}` is still at a prompt")
         question = self._question(session, _prompt(params), _schema(params) or session.schema)
-        turn = Turn(self._options, self._telling(session), session.history, question)
+        turn = Turn(self._options, self._updates(session), session.history, question)
         session.turn = turn
         try:
             return await turn.take()
         finally:
             session.turn = None
-
-    async def cancel(self, params: Fields) -> Fields:
-        """Stop the turn, if there is one."""
-        session = self._sessions.get(str(params.get("sessionId")))
-        if session is not None and session.turn is not None:
-            session.turn.cancel()
-        return {}
 
     def _open(self, params: Fields, history: History) -> Session:
         cwd = str(params.get("cwd"))
@@ -162,8 +172,8 @@ class ModelAgent:
             raise invalid(f"unknown session `{name}`")
         return self._sessions[name]
 
-    def _telling(self, session: Session) -> Telling:
-        return Telling(self._client, session.history.session)
+    def _updates(self, session: Session) -> Updates:
+        return Updates(self.client, session.history.session)
 
     def _question(self, session: Session, text: str, schema: dict[str, Any] | None) -> Question:
         from planforge.agents.api import failures, providers
@@ -189,16 +199,16 @@ class ModelAgent:
     async def _tell_again(self, session: Session) -> None:
         from planforge.agents.api import histories
 
-        telling = self._telling(session)
+        updates = self._updates(session)
         for text, by_user in histories.said(session.history):
-            await telling.heard(text, by_user=by_user)
+            await updates.heard(text, by_user=by_user)
 
 
 async def serve(options: Options, key: str) -> None:
     """Serve one client on standard input and output until it is gone."""
     shell.adopt_orphans()
     wire = await standard_streams()
-    await wire.serve(ModelAgent(options, key, wire).handlers)
+    await wire.serve(ModelAgent(options, key, wire).client)
 
 
 def run(options: Options, key: str) -> int:
@@ -219,6 +229,11 @@ def run(options: Options, key: str) -> int:
     with contextlib.suppress(asyncio.CancelledError):
         asyncio.run(until_told())
     return 128 + told[0] if told else 0
+
+
+def invalid(message: str) -> Refusal:
+    """The refusal of a request that makes no sense."""
+    return Refusal(INVALID_PARAMS, message)
 
 
 def _config(session: Session) -> list[Fields]:

@@ -12,8 +12,9 @@ from collections import OrderedDict
 
 import msgspec
 
-from planforge.agents.faults import ESCAPES, one_line
+from planforge.agents.faults import one_line
 from planforge.agents.protocol import Place, Task
+from planforge.errors import AgentEmpty, AgentMalformed, PlanforgeError
 from planforge.kernel.effects import HANDED_OVER, AgentAnswer, ToolUse, Usage
 from planforge.kernel.tokens import TokenState, estimate
 
@@ -22,17 +23,11 @@ TEXT_LIMIT = 1024 * 1024
 
 TOOLS_LISTED = 200
 TITLE_LIMIT = 200
-MOST_TOKENS = 10**12
-MOST_MONEY = 1e9
-"""Figures beyond these are not believed."""
-
 SESSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,127}")
 """What a conversation may be called: it goes into a command, where it must not be taken for an option."""
 
-CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
 
-
-class Hearing:
+class Transcript:
     """What one agent has said and done."""
 
     def __init__(self, task: Task, place: Place) -> None:
@@ -119,23 +114,14 @@ class Hearing:
             tools=tuple(self._tools.values()),
         )
 
+    def unusable(self, name: str) -> PlanforgeError | None:
+        """The error for an answer that cannot be taken, because it is too long or empty."""
+        if max(len(self.text), len(self.output)) > TEXT_LIMIT:
+            return AgentMalformed(f"agent `{name}` gave an answer of more than {TEXT_LIMIT} characters")
+        if not self.text.strip():
+            return AgentEmpty(f"agent `{name}` gave an empty answer")
+        return None
+
     def handed_over(self, name: str) -> AgentAnswer:
         """The answer of an agent that was stopped because its context was nearly full."""
         return msgspec.structs.replace(self.answer(name), stop_reason=HANDED_OVER, context=self.context)
-
-
-def plain(text: str) -> str:
-    """A text without anything that would move a cursor, ring a bell or end a string."""
-    return ESCAPES.sub("", text).translate(CONTROLS)
-
-
-def count(number: object) -> int:
-    """A number of tokens, if it can be one; otherwise none."""
-    return number if type(number) is int and 0 <= number <= MOST_TOKENS else 0
-
-
-def millionths(amount: object) -> int | None:
-    """An amount of money in millionths, if it can be one."""
-    if isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount < MOST_MONEY:
-        return round(amount * 1_000_000)
-    return None

@@ -2,7 +2,7 @@
 Directories listed and files searched, as a program of its own.
 
 A regular expression can take for ever and cannot be interrupted from within, so `toolset` starts this as it
-starts commands: `python -m planforge.agents.api.tools.looking list|search ROOT JSON`, with a time limit.
+starts commands: `python -m planforge.agents.api.tools.search list|search ROOT JSON`, with a time limit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from planforge.agents.api.tools import Refused
-from planforge.agents.api.tools.inside import GIT, inside, regular
+from planforge.agents.api.tools.paths import GIT, inside, regular
 
 LIST_LIMIT = 1000
 FOUND_LIMIT = 200

@@ -29,6 +29,7 @@ USAGE_FIELDS = {
     "cached_read": "cachedReadTokens",
     "cached_write": "cachedWriteTokens",
 }
+Check = Callable[[object], object]
 COMPANIONS: Mapping[str, tuple[str, ...]] = {"tool": ("input", "kind", "paths", "status", "output")}
 """Keys that stand beside the name of an action and belong to it."""
 
@@ -89,14 +90,14 @@ def _cue(value: object, names: set[str], *, asked: bool) -> Cue:
     return Cue(action, only_if)
 
 
-def _write(value: object, *, append: bool) -> Action:
-    found = fields(value, "path", "text")
-    return actions.Write(text(found["path"]), text(found["text"]), append)
+def _of(make: Callable[..., Action], check: Check, *names: str) -> Callable[[object], Action]:
+    """An action whose fields all stand under their names and pass the same check."""
 
+    def read(value: object) -> Action:
+        found = fields(value, *names)
+        return make(*(check(found[name]) for name in names))
 
-def _edit(value: object) -> Action:
-    found = fields(value, "path", "old", "new")
-    return actions.Edit(text(found["path"]), text(found["old"]), text(found["new"]))
+    return read
 
 
 def _run(value: object) -> Action:
@@ -137,11 +138,6 @@ def _usage(value: object) -> Action:
     if "cached" in found and "cached_read" in found:
         raise ValueError("has both `cached` and `cached_read`, which are the same")
     return actions.Usage(tuple((USAGE_FIELDS[key], whole(tokens)) for key, tokens in found.items()))
-
-
-def _quota(value: object) -> Action:
-    found = fields(value, "input", "output")
-    return actions.Quota(whole(found["input"]), whole(found["output"]))
 
 
 def _context(value: object) -> Action:
@@ -230,9 +226,9 @@ ACTIONS: Mapping[str, Callable[[object], Action]] = {
     "say": lambda value: actions.Say("agent_message_chunk", text(value)),
     "think": lambda value: actions.Say("agent_thought_chunk", text(value)),
     "remark": lambda value: actions.Remark(text(value)),
-    "write": lambda value: _write(value, append=False),
-    "append": lambda value: _write(value, append=True),
-    "edit": _edit,
+    "write": _of(lambda path, said: actions.Write(path, said, append=False), text, "path", "text"),
+    "append": _of(lambda path, said: actions.Write(path, said, append=True), text, "path", "text"),
+    "edit": _of(actions.Edit, text, "path", "old", "new"),
     "read": lambda value: actions.Read(text(value)),
     "delete": lambda value: actions.Delete(text(value)),
     "run": _run,
@@ -240,7 +236,7 @@ ACTIONS: Mapping[str, Callable[[object], Action]] = {
     "sleep": lambda value: actions.Sleep(seconds(value)),
     "ask": _ask,
     "usage": _usage,
-    "quota": _quota,
+    "quota": _of(actions.Quota, whole, "input", "output"),
     "context": _context,
     "plan": _plan,
     "mode": lambda value: actions.Mode(text(value)),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 
-from planforge.agents import leaving
+from planforge.agents import exits
 
 
 async def _waited(command: str, seconds: float) -> tuple[bool, float]:
     process = await asyncio.create_subprocess_exec("/bin/sh", "-c", command)
     began = time.monotonic()
     try:
-        return await leaving.ended(process, seconds), time.monotonic() - began
+        return await exits.ended(process, seconds), time.monotonic() - began
     finally:
         if process.returncode is None:
             process.kill()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planforge.agents.api.tools import looking
+from planforge.agents.api.tools import search
 
 
 def look(root: Path, what: str, **said: object) -> tuple[int, str, str]:
@@ -18,7 +18,7 @@ def look(root: Path, what: str, **said: object) -> tuple[int, str, str]:
         "search": {"path": ".", "files": "", "regex": False},
     }
     ended = subprocess.run(
-        [sys.executable, "-m", looking.__name__, what, str(root), json.dumps(whole[what] | said)],
+        [sys.executable, "-m", search.__name__, what, str(root), json.dumps(whole[what] | said)],
         capture_output=True,
         text=True,
         timeout=60,
@@ -58,7 +58,7 @@ def test_a_list_ends_somewhere(root: Path) -> None:
     for number in range(1200):
         (root / f"f{number:04}").touch()
     lines = look(root, "list")[1].split("\n")
-    assert len(lines) == looking.LIST_LIMIT + 1
+    assert len(lines) == search.LIST_LIMIT + 1
     assert lines[-1].startswith("(more than 1000")
 
 
@@ -85,8 +85,8 @@ def test_a_search_can_be_for_some_files_or_in_one_place(root: Path) -> None:
 def test_a_search_ends_somewhere(root: Path) -> None:
     (root / "many").write_text("needle" + "x" * 1000 + "\n" + "needle\n" * 500)
     lines = look(root, "search", pattern="needle", path="many")[1].split("\n")
-    assert len(lines) == looking.FOUND_LIMIT + 1
-    assert len(lines[0]) == len("many:1:") + looking.LINE_LIMIT
+    assert len(lines) == search.FOUND_LIMIT + 1
+    assert len(lines[0]) == len("many:1:") + search.LINE_LIMIT
 
 
 @pytest.mark.parametrize("path", ["..", "way-out", "/etc"])

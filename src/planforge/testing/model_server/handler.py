@@ -22,7 +22,7 @@ from planforge.testing.model_server.anthropic import Messages
 from planforge.testing.model_server.chat import Chat
 from planforge.testing.model_server.conversation import Asked, Dialect, Limit
 from planforge.testing.model_server.gemini import Gemini
-from planforge.testing.model_server.playing import Move, Times, is_aside, next_move, reset_of
+from planforge.testing.model_server.moves import Move, Times, is_aside, next_move, reset_of
 from planforge.testing.model_server.requests import Request
 from planforge.testing.model_server.responses import Responses
 from planforge.testing.script import Script, actions
@@ -47,7 +47,7 @@ class Cut(OSError):
     """The connection ends here, because the script, the client or the server says so."""
 
 
-class Answering(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     """The requests of one connection."""
 
     protocol_version = "HTTP/1.1"
