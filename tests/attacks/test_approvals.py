@@ -361,7 +361,8 @@ def test_an_agent_at_work_that_runs_the_commands_itself_is_refused(
 AT_ONCE = """
 import os, sys, time
 from planforge.app import approvals, deciders, gates, questions, plans
-from planforge.interfaces.cli import commands, gate, main, plan, question, work
+from planforge.interfaces.cli import foreground, main
+from planforge.interfaces.cli.commands import gate, plan, question
 os.open(sys.argv[1] + "." + str(os.getpid()), os.O_CREAT | os.O_WRONLY)
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.0005)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from planforge.app import story
+from planforge.interfaces.cli.event_words import said
 from planforge.interfaces.cli.progress import UnderWay, shown
-from planforge.interfaces.cli.words import said
 from planforge.kernel import events
 from planforge.kernel.events import EVENTS, Event, Payload, Recorded
 from programs import COMMAND, Told, environment
