@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from functools import singledispatch
+from operator import attrgetter
+from typing import Any
 
 from planforge.kernel import events
 from planforge.kernel.events import Event
@@ -45,57 +49,128 @@ def moment(instant: str) -> str:
     return instant[:19].replace("T", " ") + " UTC"
 
 
+SENTENCES: dict[type[Event], str] = {
+    events.RunStarted: "{flow} started for [{subject}|nothing]",
+    events.EffectIntended: "{effect} {about} …",
+    events.EffectCompleted: "{effect} done",
+    events.EffectFailed: "{effect} failed: {message}",
+    events.RunParked: "waits [until {until:moment}|for a person]: {reason}",
+    events.RunEnded: "{succeeded:ended or failed}: {reason}",
+    events.CancelRequested: "{actor} asked to cancel it: {reason:line160}",
+    events.PlanCreated: "request: {request:line}",
+    events.PlanForged: "ready for review after {rounds:count round}: {reason}[; but {warning:line160}]",
+    events.PlanApproved: "approved by {actor}, content {content:.12}",
+    events.ApprovalUsed: "approval of {content:.12} used by {run}",
+    events.PhasesGenerated: "{steps:count phase} from {content:.12}[ by {actor}][, {kept:size} kept]",
+    events.StepRetried: (
+        "tried again after: {problem:line160}[; files changed since then, kept: {changed:all}]"
+    ),
+    events.StepSkipped: "skipped by {actor}: {reason:line160}",
+    events.PlanStarted: (
+        "{steps:count step} on branch {branch} from {base:.12}[, {kept:size} kept from before]"
+    ),
+    events.PlanEnded: "{succeeded:done or stopped}: {reason}; {branch} is at {commit:.12}",
+    events.PlanMoved: "{status} by {actor}: {reason:line160}",
+    events.PatchProposed: "agent {agent}[ ({sandbox})] changed {files:count file} and says: “{claim:line}”",
+    events.VerifyOk: "evidence: {evidence.reason} (tree {evidence.tree:.12})",
+    events.VerifyFailed: (
+        "evidence says {evidence.outcome.value}: {evidence.reason} (tree {evidence.tree:.12})"
+    ),
+    events.AttemptRejected: "attempt {attempt} was rejected: {reason:line160}",
+    events.PatchApplied: "landed[ on {branch}] as [{commit:.12}|{tree:.12}]",
+    events.StepFailed: "failed after {attempts:count attempt}: {reason:line160}",
+    events.PlanRescoped: "revision {revision} with {steps:count step}: {reason:line}",
+    events.RiskRaised: "{severity} risk {risk}: {description:line}; it blocks {blocks:some}",
+    events.RiskSettled: "risk {risk} settled by {actor}: {reason:line}",
+    events.GateDecided: (
+        "{actor} {approved:approved or rejected} gate {gate} (tree {content:.12})[: {reason:line}]"
+    ),
+    events.GateOpened: "{actor} opened gate {gate} for {step}",
+    events.QuestionAnswered: "{actor} answered question-{number:03} with {answer}[: {reason:line}]",
+    events.ArtifactRecorded: "{kind.value} {name} ({hash:.12})",
+    events.LeaseGranted: "{holder} may change {paths:some} until {until:clock} (fence {fence})",
+    events.LeaseRenewed: "{holder} renewed its lease until {until:clock} (fence {fence})",
+    events.LeaseExpired: "lease {fence} of {holder} expired at {until:clock}",
+    events.LeasePassed: "lease {fence} of {holder} passes to {successor} (fence {new_fence})",
+    events.LeaseAwaited: "{holder} waits for {paths:some} behind {behind:some}",
+    events.LeaseWaitEnded: "{holder} stops waiting: {reason:line}",
+    events.BudgetSet: "{scope} may spend {limits:amounts}",
+    events.BudgetReserved: "{amounts:amounts} reserved for {reservation}",
+    events.BudgetSpent: "{amounts:amounts} spent by {reservation} so far",
+    events.BudgetReconciled: "{reservation} cost {spent:amounts}: {reason:line}",
+    events.HandoffLoaded: "{holder} continues from {handoff}",
+    events.PlanLanded: "landed on {landing} as {commit:.12}",
+    events.LandingBroken: "does not land on {branch}: {reason:line200}",
+    events.PlanHeldBack: "does not land on {branch}: {reason:line200}",
+    events.StepReopened: "reopened: {reason:line160}",
+    events.LandingCaughtUp: "{branch} at {merged:.12} is merged into {landing}, as {commit:.12}",
+    events.LandingRestarted: "{landing} restarts at {now:.12} ({reason}); the old commits are in {archive}",
+    events.PullRequestOpened: "{actor} opened {url:line} for {branch} at {commit:.12}",
+    events.FilesChosen: "the {role} plans from {chosen:some}, of {offered:count file} offered",
+    events.TierEscalated: "the {role} gets a {tier} model for this attempt, not a {instead_of} one: {reason}",
+    events.SessionKept: (
+        "the conversation {conversation} with {agent} {unfinished:was interrupted and can or can} be resumed"
+    ),
+    events.SessionLost: "the conversation {conversation} with {agent} is over: {reason:line}",
+    events.LimitReached: (
+        "{agent} has reached its limit, {said:until or perhaps until} {until:moment}: {reason:line}"
+    ),
+    events.AgentSwitched: "{successor} is the {role} until {until:moment}: {agent} has reached its limit",
+    events.TaskOpened: "{task} was opened for pipeline {pipeline}: {title:line}",
+    events.TaskMoved: "{task} is {status} ({event}[, by {actor}])",
+    events.FrictionNoted: "friction: {issue}[ {skill}] ({persona}): {detail:line}",
+}
+"""
+The kinds of events that one sentence tells. A function tells each of the others.
+
+`{field}` or `{field:form}` is a field of the event. `[part]` is left out if a field in it is empty;
+`[part|other]` is then `other`.
+"""
+
+PART = re.compile(r"\[([^|\]]*)\|?([^\]]*)\]")
+FIELD = re.compile(r"\{([\w.]+):?([^}]*)\}")
+
+FORMS: dict[str, Callable[[Any], str]] = {
+    "moment": moment,
+    "clock": lambda instant: instant[11:19],
+    "amounts": amounts,
+    "some": _list,
+    "all": ", ".join,
+    "size": lambda names: str(len(names)),
+    "line": first_line,
+    "line160": lambda text: first_line(text, 160),
+    "line200": lambda text: first_line(text, 200),
+}
+"""
+How a field is shown.
+
+`count NOUN` counts it, `YES or NO` are words for a flag, and any other form is Python's own, as in `.12`.
+"""
+
+
 @singledispatch
 def said(event: Event) -> str:
     """What happened, in words."""
-    return type(event).__name__
+    value = {name: attrgetter(name)(event) for name, _ in FIELD.findall(SENTENCES[type(event)])}
+
+    def part(found: re.Match[str]) -> str:
+        return found[1] if all(value[name] for name, _ in FIELD.findall(found[1])) else found[2]
+
+    return FIELD.sub(lambda found: _shown(value[found[1]], found[2]), PART.sub(part, SENTENCES[type(event)]))
 
 
-@said.register(events.RunStarted)
-def _(event: events.RunStarted) -> str:
-    return f"{event.flow} started for {event.subject or 'nothing'}"
+def _shown(value: Any, form: str) -> str:
+    if form.startswith("count "):
+        return counted(value if isinstance(value, int) else len(value), form.removeprefix("count "))
+    if " or " in form:
+        return form.split(" or ")[0 if value else 1]
+    return FORMS[form](value) if form in FORMS else format(value, form)
 
 
 @said.register(events.DriverStarted)
 def _(event: events.DriverStarted) -> str:
     again = "" if event.fence == 1 else f", driver {event.fence}"
     return f"process {event.process} drives it{again}"
-
-
-@said.register(events.EffectIntended)
-def _(event: events.EffectIntended) -> str:
-    return f"{event.effect} {event.about} …"
-
-
-@said.register(events.EffectCompleted)
-def _(event: events.EffectCompleted) -> str:
-    return f"{event.effect} done"
-
-
-@said.register(events.EffectFailed)
-def _(event: events.EffectFailed) -> str:
-    return f"{event.effect} failed: {event.message}"
-
-
-@said.register(events.RunParked)
-def _(event: events.RunParked) -> str:
-    what = f"until {moment(event.until)}" if event.until else "for a person"
-    return f"waits {what}: {event.reason}"
-
-
-@said.register(events.CancelRequested)
-def _(event: events.CancelRequested) -> str:
-    return f"{event.actor} asked to cancel it: {first_line(event.reason, 160)}"
-
-
-@said.register(events.RunEnded)
-def _(event: events.RunEnded) -> str:
-    return f"{'ended' if event.succeeded else 'failed'}: {event.reason}"
-
-
-@said.register(events.PlanCreated)
-def _(event: events.PlanCreated) -> str:
-    return f"request: {first_line(event.request)}"
 
 
 @said.register(events.PlanWritten)
@@ -115,62 +190,11 @@ def _(event: events.AuditRecorded) -> str:
     return f"{what}: {event.verdict} ({found}); {event.decision_reason}"
 
 
-@said.register(events.PlanForged)
-def _(event: events.PlanForged) -> str:
-    warning = f"; but {first_line(event.warning, 160)}" if event.warning else ""
-    return f"ready for review after {counted(event.rounds, 'round')}: {event.reason}{warning}"
-
-
-@said.register(events.PlanApproved)
-def _(event: events.PlanApproved) -> str:
-    return f"approved by {event.actor}, content {event.content[:12]}"
-
-
-@said.register(events.ApprovalUsed)
-def _(event: events.ApprovalUsed) -> str:
-    return f"approval of {event.content[:12]} used by {event.run}"
-
-
-@said.register(events.PhasesGenerated)
-def _(event: events.PhasesGenerated) -> str:
-    kept = f", {len(event.kept)} kept" if event.kept else ""
-    by = f" by {event.actor}" if event.actor else ""
-    return f"{counted(len(event.steps), 'phase')} from {event.content[:12]}{by}{kept}"
-
-
 @said.register(events.PlanPaused)
 def _(event: events.PlanPaused) -> str:
     more = f"; {counted(len(event.left), 'phase')} left"
     left = "" if event.reason.endswith(more) else more
     return f"stopped: {event.reason}{left}; {event.branch} is at {event.commit[:12]}"
-
-
-@said.register(events.StepRetried)
-def _(event: events.StepRetried) -> str:
-    kept = f"; files changed since then, kept: {', '.join(event.changed)}" if event.changed else ""
-    return f"tried again after: {first_line(event.problem, 160)}{kept}"
-
-
-@said.register(events.StepSkipped)
-def _(event: events.StepSkipped) -> str:
-    return f"skipped by {event.actor}: {first_line(event.reason, 160)}"
-
-
-@said.register(events.PlanStarted)
-def _(event: events.PlanStarted) -> str:
-    kept = f", {len(event.kept)} kept from before" if event.kept else ""
-    return f"{counted(len(event.steps), 'step')} on branch {event.branch} from {event.base[:12]}{kept}"
-
-
-@said.register(events.PlanEnded)
-def _(event: events.PlanEnded) -> str:
-    how = "done" if event.succeeded else "stopped"
-    return f"{how}: {event.reason}; {event.branch} is at {event.commit[:12]}"
-
-
-@said.register(events.PlanMoved)
-def _(event: events.PlanMoved) -> str:
-    return f"{event.status} by {event.actor}: {first_line(event.reason, 160)}"
 
 
 LESSONS = {
@@ -192,42 +216,12 @@ def _(event: events.StepStarted) -> str:
     return f"attempt {event.attempt} begins{place}"
 
 
-@said.register(events.PatchProposed)
-def _(event: events.PatchProposed) -> str:
-    confined = f" ({event.sandbox})" if event.sandbox else ""
-    claim = first_line(event.claim)
-    files = counted(len(event.files), "file")
-    return f"agent {event.agent}{confined} changed {files} and says: “{claim}”"
-
-
 @said.register(events.AttemptInspected)
 def _(event: events.AttemptInspected) -> str:
     found = [f"{item.severity}: {item.title}" for item in event.findings]
     found += [f"needs a person: {what}" for what in event.protected]
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     return f"inspected: {first_line(found[0], 160)}{more}" if found else "inspected"
-
-
-@said.register(events.VerifyOk)
-def _(event: events.VerifyOk) -> str:
-    return f"evidence: {event.evidence.reason} (tree {event.evidence.tree[:12]})"
-
-
-@said.register(events.VerifyFailed)
-def _(event: events.VerifyFailed) -> str:
-    evidence = event.evidence
-    return f"evidence says {evidence.outcome.value}: {evidence.reason} (tree {evidence.tree[:12]})"
-
-
-@said.register(events.AttemptRejected)
-def _(event: events.AttemptRejected) -> str:
-    return f"attempt {event.attempt} was rejected: {first_line(event.reason, 160)}"
-
-
-@said.register(events.PatchApplied)
-def _(event: events.PatchApplied) -> str:
-    place = f" on {event.branch}" if event.branch else ""
-    return f"landed{place} as {(event.commit or event.tree)[:12]}"
 
 
 @said.register(events.StepCompleted)
@@ -238,43 +232,10 @@ def _(event: events.StepCompleted) -> str:
     return f"done in {counted(event.attempts, 'attempt')}{points}{there}"
 
 
-@said.register(events.StepFailed)
-def _(event: events.StepFailed) -> str:
-    return f"failed after {counted(event.attempts, 'attempt')}: {first_line(event.reason, 160)}"
-
-
-@said.register(events.PlanRescoped)
-def _(event: events.PlanRescoped) -> str:
-    return f"revision {event.revision} with {counted(len(event.steps), 'step')}: {first_line(event.reason)}"
-
-
-@said.register(events.RiskRaised)
-def _(event: events.RiskRaised) -> str:
-    what = f"{event.severity} risk {event.risk}: {first_line(event.description)}"
-    return f"{what}; it blocks {_list(event.blocks)}"
-
-
-@said.register(events.RiskSettled)
-def _(event: events.RiskSettled) -> str:
-    return f"risk {event.risk} settled by {event.actor}: {first_line(event.reason)}"
-
-
-@said.register(events.GateOpened)
-def _(event: events.GateOpened) -> str:
-    return f"{event.actor} opened gate {event.gate} for {event.step}"
-
-
 @said.register(events.GateRaised)
 def _(event: events.GateRaised) -> str:
     what = f"gate {event.gate} waits for a person (tree {event.content[:12]})"
     return f"{what}: {first_line(_list(event.reasons, 1), 160)}"
-
-
-@said.register(events.GateDecided)
-def _(event: events.GateDecided) -> str:
-    how = "approved" if event.approved else "rejected"
-    why = f": {first_line(event.reason)}" if event.reason else ""
-    return f"{event.actor} {how} gate {event.gate} (tree {event.content[:12]}){why}"
 
 
 @said.register(events.QuestionAsked)
@@ -283,71 +244,10 @@ def _(event: events.QuestionAsked) -> str:
     return f"question-{event.number:03}: {first_line(event.text, 160)} ({names})"
 
 
-@said.register(events.QuestionAnswered)
-def _(event: events.QuestionAnswered) -> str:
-    why = f": {first_line(event.reason)}" if event.reason else ""
-    return f"{event.actor} answered question-{event.number:03} with {event.answer}{why}"
-
-
-@said.register(events.ArtifactRecorded)
-def _(event: events.ArtifactRecorded) -> str:
-    return f"{event.kind.value} {event.name} ({event.hash[:12]})"
-
-
-@said.register(events.LeaseGranted)
-def _(event: events.LeaseGranted) -> str:
-    return f"{event.holder} may change {_list(event.paths)} until {event.until[11:19]} (fence {event.fence})"
-
-
-@said.register(events.LeaseRenewed)
-def _(event: events.LeaseRenewed) -> str:
-    return f"{event.holder} renewed its lease until {event.until[11:19]} (fence {event.fence})"
-
-
 @said.register(events.LeaseReleased)
 def _(event: events.LeaseReleased) -> str:
     how = f"was taken away by {event.actor}" if event.forced else "was released"
     return f"lease {event.fence} of {event.holder} {how}: {first_line(event.reason)}"
-
-
-@said.register(events.LeaseExpired)
-def _(event: events.LeaseExpired) -> str:
-    return f"lease {event.fence} of {event.holder} expired at {event.until[11:19]}"
-
-
-@said.register(events.LeasePassed)
-def _(event: events.LeasePassed) -> str:
-    return f"lease {event.fence} of {event.holder} passes to {event.successor} (fence {event.new_fence})"
-
-
-@said.register(events.LeaseAwaited)
-def _(event: events.LeaseAwaited) -> str:
-    return f"{event.holder} waits for {_list(event.paths)} behind {_list(event.behind)}"
-
-
-@said.register(events.LeaseWaitEnded)
-def _(event: events.LeaseWaitEnded) -> str:
-    return f"{event.holder} stops waiting: {first_line(event.reason)}"
-
-
-@said.register(events.BudgetSet)
-def _(event: events.BudgetSet) -> str:
-    return f"{event.scope} may spend {amounts(event.limits)}"
-
-
-@said.register(events.BudgetReserved)
-def _(event: events.BudgetReserved) -> str:
-    return f"{amounts(event.amounts)} reserved for {event.reservation}"
-
-
-@said.register(events.BudgetSpent)
-def _(event: events.BudgetSpent) -> str:
-    return f"{amounts(event.amounts)} spent by {event.reservation} so far"
-
-
-@said.register(events.BudgetReconciled)
-def _(event: events.BudgetReconciled) -> str:
-    return f"{event.reservation} cost {amounts(event.spent)}: {first_line(event.reason)}"
 
 
 @said.register(events.HandoffEmitted)
@@ -356,11 +256,6 @@ def _(event: events.HandoffEmitted) -> str:
     return (
         f"{event.holder} hands over to {event.successor} at {about}{event.used} of {event.threshold} tokens"
     )
-
-
-@said.register(events.HandoffLoaded)
-def _(event: events.HandoffLoaded) -> str:
-    return f"{event.holder} continues from {event.handoff}"
 
 
 @said.register(events.MergeChecked)
@@ -373,52 +268,16 @@ def _(event: events.MergeChecked) -> str:
     return f"evidence {what}: {evidence.outcome.value}, {evidence.reason} (tree {evidence.tree[:12]})"
 
 
-@said.register(events.PlanLanded)
-def _(event: events.PlanLanded) -> str:
-    return f"landed on {event.landing} as {event.commit[:12]}"
-
-
 @said.register(events.LandingConflicted)
 def _(event: events.LandingConflicted) -> str:
     paths = tuple(conflict.path for conflict in event.conflicts)
     return f"conflicts with {event.branch} in {_list(paths)}; both sides are in {event.archive}"
 
 
-@said.register(events.LandingBroken)
-def _(event: events.LandingBroken) -> str:
-    return f"does not land on {event.branch}: {first_line(event.reason, 200)}"
-
-
-@said.register(events.PlanHeldBack)
-def _(event: events.PlanHeldBack) -> str:
-    return f"does not land on {event.branch}: {first_line(event.reason, 200)}"
-
-
-@said.register(events.StepReopened)
-def _(event: events.StepReopened) -> str:
-    return f"reopened: {first_line(event.reason, 160)}"
-
-
-@said.register(events.LandingCaughtUp)
-def _(event: events.LandingCaughtUp) -> str:
-    return f"{event.branch} at {event.merged[:12]} is merged into {event.landing}, as {event.commit[:12]}"
-
-
-@said.register(events.LandingRestarted)
-def _(event: events.LandingRestarted) -> str:
-    before = f"the old commits are in {event.archive}"
-    return f"{event.landing} restarts at {event.now[:12]} ({event.reason}); {before}"
-
-
 @said.register(events.ConflictsForeseen)
 def _(event: events.ConflictsForeseen) -> str:
     pairs = tuple(f"{item.one} with {item.other} in {_list(item.paths)}" for item in event.conflicts)
     return f"will conflict: {_list(pairs)}"
-
-
-@said.register(events.PullRequestOpened)
-def _(event: events.PullRequestOpened) -> str:
-    return f"{event.actor} opened {first_line(event.url)} for {event.branch} at {event.commit[:12]}"
 
 
 @said.register(events.CheckoutUpdated)
@@ -433,52 +292,6 @@ def _(event: events.ContextComposed) -> str:
     how = f"; shortened: {_list(cut, 7)}" if cut else ""
     again = "; asked again, in short" if event.simplified else ""
     return f"the {event.role} was told {counted(event.tokens, 'token')}{how}{again}"
-
-
-@said.register(events.FilesChosen)
-def _(event: events.FilesChosen) -> str:
-    what = _list(event.chosen, 3) or "none"
-    return f"the {event.role} plans from {what}, of {counted(len(event.offered), 'file')} offered"
-
-
-@said.register(events.TierEscalated)
-def _(event: events.TierEscalated) -> str:
-    models = f"a {event.tier} model for this attempt, not a {event.instead_of} one"
-    return f"the {event.role} gets {models}: {event.reason}"
-
-
-@said.register(events.SessionKept)
-def _(event: events.SessionKept) -> str:
-    how = "was interrupted and can be resumed" if event.unfinished else "can be resumed"
-    return f"the conversation {event.conversation} with {event.agent} {how}"
-
-
-@said.register(events.SessionLost)
-def _(event: events.SessionLost) -> str:
-    return f"the conversation {event.conversation} with {event.agent} is over: {first_line(event.reason)}"
-
-
-@said.register(events.LimitReached)
-def _(event: events.LimitReached) -> str:
-    until = f"{'' if event.said else 'perhaps '}until {moment(event.until)}"
-    return f"{event.agent} has reached its limit, {until}: {first_line(event.reason)}"
-
-
-@said.register(events.AgentSwitched)
-def _(event: events.AgentSwitched) -> str:
-    until = moment(event.until)
-    return f"{event.successor} is the {event.role} until {until}: {event.agent} has reached its limit"
-
-
-@said.register(events.TaskOpened)
-def _(event: events.TaskOpened) -> str:
-    return f"{event.task} was opened for pipeline {event.pipeline}: {first_line(event.title)}"
-
-
-@said.register(events.TaskMoved)
-def _(event: events.TaskMoved) -> str:
-    by = f", by {event.actor}" if event.actor else ""
-    return f"{event.task} is {event.status} ({event.event}{by})"
 
 
 @said.register(events.StageStarted)
@@ -509,9 +322,3 @@ def _(event: events.TaskEnded) -> str:
     again = f"planforge task resume {event.task} --at {event.stage}"
     look = f"; look at {event.document}" if event.document else ""
     return f"stopped at {event.stage}{look}; resume it with `{again}`"
-
-
-@said.register(events.FrictionNoted)
-def _(event: events.FrictionNoted) -> str:
-    skill = f" {event.skill}" if event.skill else ""
-    return f"friction: {event.issue}{skill} ({event.persona}): {first_line(event.detail)}"
