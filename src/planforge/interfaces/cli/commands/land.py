@@ -30,13 +30,7 @@ ONTO = "The branch to land on; by default the one in the settings, or the one ch
     "--update-checkout", is_flag=True, help="Update the branch and its checkout with what has landed."
 )
 @json_option
-def land(
-    plans: tuple[str, ...],
-    onto: str | None,
-    dry_run: bool,
-    probe: bool,
-    update_checkout: bool,
-) -> int:
+def land(plans: tuple[str, ...], onto: str | None, dry_run: bool, probe: bool, update_checkout: bool) -> int:
     """Land finished plans, fixes and tasks on your branch
 
     NAME is a plan, a fix or a task: `7`, `fix-2`, `task-001`. Without a name, everything that is finished

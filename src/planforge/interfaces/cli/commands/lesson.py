@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.interfaces.cli.caller import here
-from planforge.interfaces.cli.layout import table, visible
+from planforge.interfaces.cli.layout import paragraphs, table, visible
+from planforge.interfaces.cli.options import actor_option
 from planforge.interfaces.cli.output import json_option, show
 
 if TYPE_CHECKING:
     from planforge.app.lessons import LessonChange, LessonList, LessonRow
     from planforge.app.promoting import Promotion
 
-AS = "Who decides; by default you, as git knows you."
 TAGS = "A topic, path or glob that it is about; can be repeated. `always` means every agent is told."
 UPDATE = "Replace this lesson instead of adding one."
 DISTINCT = "It is a different lesson, however similar it looks."
 
-actor_option = click.option("--as", "actor", metavar="NAME", help=AS)
 tag_option = click.option("--tag", "tags", multiple=True, metavar="TAG", help=TAGS)
 title_option = click.option(
     "--title", default="", metavar="TEXT", help="Its title; by default its first words."
@@ -58,8 +57,8 @@ def list_(status: str | None, tag: str) -> None:
     """
     from planforge.app import lessons
 
-    found = lessons.listed(here(), status or "", tag)
-    show(found, lambda found: _listed(found, narrowed=bool(status or tag)))
+    none = "no such lesson" if status or tag else ""
+    show(lessons.listed(here(), status or "", tag), lambda found: _listed(found, none))
 
 
 @lesson.command(name="show")
@@ -240,14 +239,13 @@ def _require_one(**given: bool) -> None:
 # In words
 
 
-def _listed(found: LessonList, *, narrowed: bool) -> str:
+def _listed(found: LessonList, none: str) -> str:
     rows = [(each.id, each.status, each.date, ", ".join(each.tags)) for each in found.lessons]
-    none = "no such lesson" if narrowed else f"no lessons yet in {found.file}"
-    parts = [table([tuple(map(visible, row)) for row in rows]) or none]
-    if found.undecided:
-        plans = ", ".join(found.undecided)
-        parts.append(f"not decided: {plans}\nnext: planforge lesson promote {found.undecided[0]}")
-    return "\n\n".join(parts)
+    shown = table([tuple(map(visible, row)) for row in rows]) or none or f"no lessons yet in {found.file}"
+    if not found.undecided:
+        return shown
+    undecided = ", ".join(found.undecided)
+    return f"{shown}\n\nnot decided: {undecided}\nnext: planforge lesson promote {found.undecided[0]}"
 
 
 def _view(found: LessonRow) -> str:
@@ -283,14 +281,10 @@ def _promotion(found: Promotion) -> str:
         times = f", {each.candidate.times} times" if each.candidate.times > 1 else ""
         place = f" in {each.candidate.step}" if each.candidate.step else ""
         about = f" {each.lesson} ({each.likeness}% alike)" if each.lesson else ""
-        text = (
-            f"{each.candidate.text} ({each.candidate.location})"
-            if each.candidate.location
-            else each.candidate.text
-        )
+        at = f" ({each.candidate.location})" if each.candidate.location else ""
         lines = (
             f"{each.number}  {each.candidate.kind}{place}{times}",
-            f"   {text}",
+            f"   {each.candidate.text}{at}",
             f"   proposed: {each.decision.value}{about}, as {each.reason}",
         )
         parts.append("\n".join(map(visible, lines)))
@@ -299,7 +293,7 @@ def _promotion(found: Promotion) -> str:
     decided = [
         f"decided: {each.decision} {each.lesson}".rstrip() + f", by {each.actor}" for each in found.decisions
     ]
-    parts += ["\n".join(map(visible, decided))] if decided else []
+    if decided:
+        return paragraphs(*parts, "\n".join(map(visible, decided)))
     ways = f"--accept {found.proposals[0].number}" if found.proposals else "--none --reason TEXT"
-    parts += [] if decided else [f"next: planforge lesson promote {found.plan} {ways}"]
-    return "\n\n".join(parts)
+    return paragraphs(*parts, f"next: planforge lesson promote {found.plan} {ways}")

@@ -62,13 +62,7 @@ def list_() -> None:
 @click.option("--path", default="", metavar="PATH", help="List only work on this file, directory or glob.")
 @json_option
 def recover(
-    name: str | None,
-    directory: Path | None,
-    branch: str | None,
-    run: str,
-    plan: str,
-    text: str,
-    path: str,
+    name: str | None, directory: Path | None, branch: str | None, run: str, plan: str, text: str, path: str
 ) -> None:
     """List archived work and get it back
 

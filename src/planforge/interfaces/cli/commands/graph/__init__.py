@@ -104,16 +104,14 @@ def _query(project: Project, plan: str | None, text: str | None, asked: dict[str
 def _about(option: str, name: str) -> GraphQuery:
     from planforge.kernel.graph import queries
 
-    match option:
-        case "next_":
-            return queries.NextSteps(plan=name)
-        case "critical":
-            return queries.CriticalPath(plan=name)
-        case "timeline":
-            return queries.Timeline(node=name, limit=10_000)
-        case "custody":
-            return queries.Custody(node=name)
-    return queries.WithoutEvidence(plan=name)
+    known: dict[str, GraphQuery] = {
+        "next_": queries.NextSteps(plan=name),
+        "critical": queries.CriticalPath(plan=name),
+        "timeline": queries.Timeline(node=name, limit=10_000),
+        "custody": queries.Custody(node=name),
+        "without_evidence": queries.WithoutEvidence(plan=name),
+    }
+    return known[option]
 
 
 @click.command()

@@ -87,8 +87,7 @@ def _foot(found: Picture) -> Iterator[str]:
             yield cut(f"risk {risk.risk} ({risk.severity}): {risk.description}", WIDTH)
     left, whole = found.critical.left, found.critical.whole
     if left.steps:
-        path = " → ".join(name.rpartition("/")[2] for name in left.steps)
-        yield cut(f"critical path: {path} (weight {left.weight} of {whole.weight})", WIDTH)
+        yield cut(f"critical path: {_path(left)} (weight {left.weight} of {whole.weight})", WIDTH)
     elif found.plan.steps:
         yield "every step is done"
 
@@ -138,8 +137,7 @@ def blockers(found: queries.Blockers) -> str:
     for item in found.blockers:
         name = "" if item.kind == "status" else f" {item.name}"
         lines.append(f"{step.node}  {item.kind}{name}: {item.reason}")
-        if item.help:
-            lines.append(f"    try: {command(action_of(item.help))}")
+        lines += [f"    try: {command(action_of(item.help))}"] if item.help else []
     return "\n".join(lines)
 
 
@@ -195,11 +193,12 @@ def _(found: queries.Reached) -> str:
 
 @answer.register(queries.CriticalPaths)
 def _(found: queries.CriticalPaths) -> str:
-    lines = []
-    for name, chain in (("left", found.left), ("whole", found.whole)):
-        path = " → ".join(step.rpartition("/")[2] for step in chain.steps) or "none"
-        lines.append(f"{name} (weight {chain.weight}): {path}")
-    return "\n".join(lines)
+    chains = ("left", found.left), ("whole", found.whole)
+    return "\n".join(f"{name} (weight {chain.weight}): {_path(chain) or 'none'}" for name, chain in chains)
+
+
+def _path(chain: queries.Chain) -> str:
+    return " → ".join(step.rpartition("/")[2] for step in chain.steps)
 
 
 @answer.register(queries.Differences)

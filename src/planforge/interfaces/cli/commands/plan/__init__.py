@@ -13,7 +13,7 @@ import click
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.commands.plan import creation, diff, form, landing, phases, runs
 from planforge.interfaces.cli.help_sections import SectionedGroup, help_command
-from planforge.interfaces.cli.layout import table
+from planforge.interfaces.cli.layout import paragraphs, table
 from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.output import json_option, show, talk, wants_json
 from planforge.interfaces.cli.typed import line, next_lines, text
@@ -107,8 +107,8 @@ def show_(plan_id: str, recorded: bool) -> None:
     if recorded:
         text = plans.recorded_text(project, plan_id)
         show({"text": text}, text)
-        return
-    show(plans.view(project, plan_id), _view)
+    else:
+        show(plans.view(project, plan_id), _view)
 
 
 def _view(view: PlanView) -> str:
@@ -127,8 +127,7 @@ def _view(view: PlanView) -> str:
         (step.step, step.status, "" if step.score is None else f"score {step.score}", step.title, step.reason)
         for step in view.steps
     ]
-    parts = ["\n".join(head)] + ([table(steps)] if steps else []) + [view.text.rstrip()]
-    return "\n\n".join(parts)
+    return paragraphs("\n".join(head), table(steps), view.text.rstrip())
 
 
 @plan.command()

@@ -26,12 +26,7 @@ PR = "Open a pull request with its evidence through your `gh`, instead of landin
 @click.option("--as", "actor", metavar="NAME", help="Who proposes it; by default you, as git knows you.")
 @json_option
 def land(
-    plan_id: str,
-    onto: str | None,
-    pr: bool,
-    remote: str | None,
-    dry_run: bool,
-    actor: str | None,
+    plan_id: str, onto: str | None, pr: bool, remote: str | None, dry_run: bool, actor: str | None
 ) -> int:
     """Land one finished plan, or open a pull request
 
