@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planforge.interfaces.cli.output import show, talk
-from planforge.interfaces.cli.progress import HEARTBEAT, PROGRESS, shown
 from planforge.interfaces.cli.typed import next_lines
 
 if TYPE_CHECKING:
@@ -26,20 +25,19 @@ def driven(project: Project, run: str) -> tuple[Document, int]:
     from planforge.app import forges, report
 
     pace = forges.pace(project, run)
-    ended = watch(project, run, pace.heartbeat, pace.progress, pace.problem)
+    ended = watch(project, run, pace.heartbeat, pace.progress, problem=pace.problem)
     return report.of_run(project, run), ended.exit_code
 
 
-def watch(
-    project: Project, run: str, heartbeat: float = HEARTBEAT, progress: float = PROGRESS, problem: str = ""
-) -> Ended:
-    """Drive a run and show its progress; `problem` is shown first."""
+def watch(project: Project, run: str, *pace: float, problem: str = "") -> Ended:
+    """Drive a run and show its progress, at a `pace` as `progress.shown` takes it; `problem` comes first."""
     from planforge.app.runs import driver
+    from planforge.interfaces.cli.progress import shown
 
     talk(f"{run} in {project.root}")
     if problem:
         talk(f"! {problem}")
-    with shown(heartbeat, progress) as screen:
+    with shown(*pace) as screen:
         return driver.drive(project, run, screen, screen)
 
 

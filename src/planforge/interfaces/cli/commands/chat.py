@@ -41,7 +41,7 @@ GLANCE = 0.2
 
 
 @click.command()
-@actor_option
+@actor_option("Who decides")
 @json_option
 def chat(actor: str | None) -> int:
     """Type commands with `!`, or talk to an agent about the project

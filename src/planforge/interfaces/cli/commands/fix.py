@@ -12,6 +12,7 @@ from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.commands.land import ONTO
 from planforge.interfaces.cli.commands.land import told as land_words
 from planforge.interfaces.cli.foreground import summary, summary_and_next, watch
+from planforge.interfaces.cli.options import actor_option
 from planforge.interfaces.cli.output import json_option, show
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ AGAIN = "Do FIX again from the current checkout; replaces the earlier result."
 @click.option("--accept", metavar="FIX", help=ACCEPT)
 @click.option("--again", metavar="FIX", help=AGAIN)
 @click.option("--reason", metavar="TEXT", help="Why you accept it; recorded with your name.")
-@click.option("--as", "actor", metavar="NAME", help="Who wants it; by default you, as git knows you.")
+@actor_option("Who wants it")
 @json_option
 def fix(
     request: str | None,

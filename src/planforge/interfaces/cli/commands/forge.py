@@ -17,7 +17,7 @@ from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.foreground import drive, driven, summary, summary_and_next
 from planforge.interfaces.cli.help_sections import help_command
 from planforge.interfaces.cli.layout import table
-from planforge.interfaces.cli.options import given_up_option
+from planforge.interfaces.cli.options import actor_option, given_up_option
 from planforge.interfaces.cli.output import json_option, show, talk
 from planforge.interfaces.cli.typed import line, next_lines
 from planforge.kernel.wording import counted
@@ -97,7 +97,7 @@ def forge() -> None:
     default=None,
     help="Approve a clean plan in your name and carry it out; default: `forge.auto_implement`.",
 )
-@click.option("--as", "actor", metavar="NAME", help="Who approves it; by default you, as git knows you.")
+@actor_option("Who approves it")
 @json_option
 def start(
     request: str | None,
@@ -181,7 +181,7 @@ def _forges(found: list[ForgeView]) -> str:
 @forge.command()
 @click.argument("plan_id", metavar="[PLAN]", required=False)
 @given_up_option
-@click.option("--as", "actor", metavar="NAME", help="Who cancels it; by default you, as git knows you.")
+@actor_option("Who cancels it")
 @json_option
 def cancel(plan_id: str | None, reason: str, actor: str | None) -> None:
     """Stop the forge of PLAN and cancel the plan

@@ -11,6 +11,7 @@ import click
 
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import table, visible
+from planforge.interfaces.cli.options import actor_option, optional_reason_option
 from planforge.interfaces.cli.output import json_option, show
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from planforge.app.gates import Decided, GateList, GateRow, GateView
     from planforge.app.project import Project
 
-AS = "Who decides, if there is no terminal; by default you, as git knows you."
 SEEN = "The tree you reviewed, as `gate show` prints it; refused if it has changed."
 
 
@@ -69,8 +69,8 @@ def show_(name: str) -> None:
 
 @gate.command()
 @click.argument("name", metavar="GATE")
-@click.option("--reason", default="", metavar="TEXT", help="Why; it is kept on record with your name.")
-@click.option("--as", "actor", metavar="NAME", help=AS)
+@optional_reason_option
+@actor_option("Who decides, if there is no terminal")
 @click.option("--seen", metavar="HASH", help=SEEN)
 @json_option
 def approve(name: str, reason: str, actor: str | None, seen: str | None) -> None:
@@ -94,7 +94,7 @@ def approve(name: str, reason: str, actor: str | None, seen: str | None) -> None
 @gate.command()
 @click.argument("name", metavar="GATE")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; the next agent is told.")
-@click.option("--as", "actor", metavar="NAME", help=AS)
+@actor_option("Who decides, if there is no terminal")
 @click.option("--seen", metavar="HASH", help=SEEN)
 @json_option
 def reject(name: str, reason: str, actor: str | None, seen: str | None) -> None:

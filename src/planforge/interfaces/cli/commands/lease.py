@@ -9,6 +9,7 @@ import click
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.event_words import moment
 from planforge.interfaces.cli.layout import paragraphs, section
+from planforge.interfaces.cli.options import reason_option
 from planforge.interfaces.cli.output import json_option, show
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def list_() -> None:
 
 @lease.command()
 @click.argument("name", metavar="FENCE|PATH")
-@click.option("--reason", required=True, metavar="TEXT", help="Why; it is kept on record with your name.")
+@reason_option
 @json_option
 def release(name: str, reason: str) -> None:
     """Take a lease away from its holder

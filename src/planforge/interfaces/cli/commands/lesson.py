@@ -86,7 +86,7 @@ def show_(name: str) -> None:
 @applied_option
 @update_option
 @distinct_option
-@actor_option
+@actor_option("Who decides")
 @json_option
 def add(
     text: str,
@@ -126,7 +126,7 @@ def add(
 @click.option(
     "--by", required=True, metavar="NEW", help="The ID of another lesson, or the text of a new one."
 )
-@actor_option
+@actor_option("Who decides")
 @json_option
 def supersede(old: str, by: str, actor: str | None) -> None:
     """Replace a lesson with another one
@@ -150,7 +150,7 @@ def supersede(old: str, by: str, actor: str | None) -> None:
 @lesson.command()
 @click.argument("name", metavar="ID")
 @click.option("--reason", required=True, metavar="TEXT", help="Why it is no longer true.")
-@actor_option
+@actor_option("Who decides")
 @json_option
 def stale(name: str, reason: str, actor: str | None) -> None:
     """Mark a lesson as stale: no agent is told it again
@@ -181,7 +181,7 @@ def stale(name: str, reason: str, actor: str | None) -> None:
 @applied_option
 @update_option
 @distinct_option
-@actor_option
+@actor_option("Who decides")
 @json_option
 def promote(
     plan: str,

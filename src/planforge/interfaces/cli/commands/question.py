@@ -9,13 +9,13 @@ import click
 
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import table, visible
+from planforge.interfaces.cli.options import actor_option
 from planforge.interfaces.cli.output import json_option, show
 from planforge.interfaces.cli.typed import line
 
 if TYPE_CHECKING:
     from planforge.app.questions import Answered, QuestionList, QuestionRow
 
-AS = "Who answers, if there is no terminal; by default you, as git knows you."
 SEEN = "The hash of the question you read, as `question show` prints it; refused if it has changed."
 
 
@@ -68,7 +68,7 @@ def show_(name: str) -> None:
 @click.argument("name", metavar="QUESTION")
 @click.argument("option", metavar="OPTION")
 @click.option("--reason", default="", metavar="TEXT", help="Why or how; the agent is told.")
-@click.option("--as", "actor", metavar="NAME", help=AS)
+@actor_option("Who answers, if there is no terminal")
 @click.option("--seen", metavar="HASH", help=SEEN)
 @json_option
 def answer(name: str, option: str, reason: str, actor: str | None, seen: str | None) -> None:

@@ -10,13 +10,12 @@ from planforge.interfaces.cli import typed
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.foreground import drive
 from planforge.interfaces.cli.layout import table, visible
+from planforge.interfaces.cli.options import actor_option, optional_reason_option, reason_option
 from planforge.interfaces.cli.output import json_option, show, talk
 from planforge.interfaces.cli.progress import SIGNALS
 
 if TYPE_CHECKING:
     from planforge.app.tasks import TaskRow, TaskView
-
-AS = "Who decides, if there is no terminal; by default you, as git knows you."
 
 
 @click.group()
@@ -69,8 +68,8 @@ def show_(name: str) -> None:
 @click.option(
     "--rounds", type=click.IntRange(min=0), default=0, help="Allow this many more revisions of that stage."
 )
-@click.option("--reason", default="", metavar="TEXT", help="Why; it is kept on record with your name.")
-@click.option("--as", "actor", metavar="NAME", help=AS)
+@optional_reason_option
+@actor_option("Who decides, if there is no terminal")
 @json_option
 def resume(name: str, at: str, rounds: int, reason: str, actor: str | None) -> int:
     """Resume a stuck task
@@ -93,8 +92,8 @@ def resume(name: str, at: str, rounds: int, reason: str, actor: str | None) -> i
 @task.command()
 @click.argument("name", metavar="TASK")
 @click.option("--stage", required=True, help="The stage that passes in your name.")
-@click.option("--reason", required=True, metavar="TEXT", help="Why; it is kept on record with your name.")
-@click.option("--as", "actor", metavar="NAME", help=AS)
+@reason_option
+@actor_option("Who decides, if there is no terminal")
 @json_option
 def override(name: str, stage: str, reason: str, actor: str | None) -> None:
     """Let a stage pass in your name, for exactly the current content
@@ -112,8 +111,8 @@ def override(name: str, stage: str, reason: str, actor: str | None) -> None:
 
 @task.command()
 @click.argument("name", metavar="TASK")
-@click.option("--reason", required=True, metavar="TEXT", help="Why; it is kept on record with your name.")
-@click.option("--as", "actor", metavar="NAME", help=AS)
+@reason_option
+@actor_option("Who decides, if there is no terminal")
 @json_option
 def abandon(name: str, reason: str, actor: str | None) -> None:
     """Abandon a task; its work is kept

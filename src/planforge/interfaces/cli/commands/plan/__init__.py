@@ -132,7 +132,7 @@ def _view(view: PlanView) -> str:
 
 @plan.command()
 @click.argument("plan_id")
-@click.option("--as", "actor", metavar="NAME", help="Who approves; by default you, as git knows you.")
+@actor_option("Who approves")
 @click.option("--seen", metavar="HASH", help=SEEN)
 @json_option
 def approve(plan_id: str, actor: str | None, seen: str | None) -> None:
@@ -165,7 +165,7 @@ def _warn(note: str) -> None:
 
 @plan.command()
 @click.argument("plan_id")
-@actor_option
+@actor_option("Who decides")
 @reason_option
 @json_option
 def cancel(plan_id: str, actor: str | None, reason: str) -> None:
@@ -190,7 +190,7 @@ def cancel(plan_id: str, actor: str | None, reason: str) -> None:
 
 @plan.command()
 @click.argument("plan_id")
-@actor_option
+@actor_option("Who decides")
 @click.option("--reason", default="", metavar="TEXT", help="Why; required with --override and --unlanded.")
 @click.option("--override", is_flag=True, help="Close it without evidence that it is done.")
 @click.option(
@@ -235,7 +235,7 @@ def close(plan_id: str, actor: str | None, reason: str, override: bool, unlanded
 
 @plan.command()
 @click.argument("plan_id")
-@actor_option
+@actor_option("Who decides")
 @reason_option
 @json_option
 def reopen(plan_id: str, actor: str | None, reason: str) -> None:

@@ -76,7 +76,7 @@ def import_(source_: str, task: str, new: bool) -> None:
 @click.command()
 @click.argument("plan_ids", metavar="[PLAN]...", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="All plan files that are not known here.")
-@actor_option
+@actor_option("Who decides")
 @json_option
 def adopt(plan_ids: tuple[str, ...], every: bool, actor: str | None) -> int:
     """Adopt plan files that this ledger does not know yet

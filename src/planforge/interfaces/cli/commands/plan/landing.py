@@ -9,6 +9,7 @@ import click
 from planforge.errors import InvalidInput
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.commands.land import ONTO, begun, previewed
+from planforge.interfaces.cli.options import actor_option
 from planforge.interfaces.cli.output import json_option, show, wants_json
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ PR = "Open a pull request with its evidence through your `gh`, instead of landin
 @click.option("--pr", is_flag=True, help=PR)
 @click.option("--remote", metavar="NAME", help="With `--pr`: the remote to push to; by default `origin`.")
 @click.option("--dry-run", is_flag=True, help="Show what would land or be proposed; change nothing.")
-@click.option("--as", "actor", metavar="NAME", help="Who proposes it; by default you, as git knows you.")
+@actor_option("Who proposes it")
 @json_option
 def land(
     plan_id: str, onto: str | None, pr: bool, remote: str | None, dry_run: bool, actor: str | None

@@ -84,7 +84,7 @@ def _warn(view: PhasesView) -> None:
 @click.command()
 @click.argument("plan_id")
 @click.argument("phase", required=False)
-@actor_option
+@actor_option("Who decides")
 @reason_option
 @json_option
 def skip(plan_id: str, phase: str | None, actor: str | None, reason: str) -> None:
@@ -108,7 +108,7 @@ def skip(plan_id: str, phase: str | None, actor: str | None, reason: str) -> Non
 @click.command(name="skip-to")
 @click.argument("plan_id")
 @click.argument("phase")
-@actor_option
+@actor_option("Who decides")
 @reason_option
 @json_option
 def skip_to(plan_id: str, phase: str, actor: str | None, reason: str) -> None:
