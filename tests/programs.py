@@ -44,7 +44,10 @@ PYTHON_SCRIPT = f"""\
 """The first lines of a script in Python: what follows `#!` cannot name a path with a space."""
 
 LOADED = standby.Standby(
-    "planforge.agents.acp.conversation", "planforge.app.compose", *standby.modules("planforge.interfaces.cli")
+    "planforge.agents.acp.conversation",
+    "planforge.app.compose",
+    *standby.modules("planforge.interfaces.cli"),
+    *standby.modules("planforge.interfaces.cli.commands"),
 )
 
 

@@ -376,7 +376,8 @@ AT_ONCE = """
 import os, sys, time
 from planforge.app import plans
 from planforge.app.decisions import approvals, deciders, gates, questions
-from planforge.interfaces.cli import commands, gate, main, plan, question, work
+from planforge.interfaces.cli import foreground, main
+from planforge.interfaces.cli.commands import gate, plan, question
 os.open(sys.argv[1] + "." + str(os.getpid()), os.O_CREAT | os.O_WRONLY)
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.0005)

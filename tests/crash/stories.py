@@ -32,6 +32,7 @@ LISTENED_TO = standby.Standby(
     "planforge.agents.acp.conversation",
     "planforge.app.compose",
     *standby.modules("planforge.interfaces.cli"),
+    *standby.modules("planforge.interfaces.cli.commands"),
 )
 
 PATIENCE = 120.0

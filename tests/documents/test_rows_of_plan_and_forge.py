@@ -774,7 +774,7 @@ DERIVED: dict[str, tuple[str, str, int]] = {
 def the_worst_decides_and_a_medium_of_the_form_loops(name: str) -> None:
     from click.testing import CliRunner
 
-    from planforge.interfaces.cli.plan_file import audit
+    from planforge.interfaces.cli.commands.plan.form import audit
 
     text, severity, loops = DERIVED[name]
     found: list[Finding] = list(structural_findings(text))

@@ -8,8 +8,8 @@ from typing import TextIO
 
 import click
 
-from planforge.interfaces.cli.printing import table
-from planforge.interfaces.cli.show import json_option, show
+from planforge.interfaces.cli.layout import table
+from planforge.interfaces.cli.output import json_option, show
 from planforge_guardrails import bench, report_html, report_text
 from planforge_guardrails.cases import chosen
 
@@ -68,7 +68,6 @@ def guardrails(
     orchestrator: str,
     settings: TextIO | None,
     html: Path | None,
-    as_json: bool,
 ) -> int:
     """Run agents that misbehave, and measure what is caught
 
@@ -98,7 +97,7 @@ def guardrails(
                 for case in cases
             ]
         }
-        show(document, lambda: table(rows), as_json=as_json)
+        show(document, table(rows))
         return 0
     report = bench.measure(
         cases,
@@ -111,5 +110,5 @@ def guardrails(
     )
     if html is not None:
         html.write_text(report_html.page(report))
-    show(report, lambda: report_text.told(report), as_json=as_json)
+    show(report, report_text.told)
     return 0 if report.passed else 1

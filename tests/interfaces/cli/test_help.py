@@ -11,7 +11,7 @@ import pytest
 
 from calls import every_command
 from planforge.interfaces.cli.commands import COMMANDS, SECTIONS, planforge
-from planforge.interfaces.cli.sections import SectionedGroup
+from planforge.interfaces.cli.help_sections import SectionedGroup
 
 GROUPS = {(): planforge} | {
     path: command for path, command in every_command().items() if isinstance(command, click.Group)

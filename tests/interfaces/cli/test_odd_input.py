@@ -16,7 +16,7 @@ from planforge.app import work
 from planforge.app.project import Project
 from planforge.app.runs import driver
 from planforge.errors import PlanforgeError
-from planforge.interfaces.cli.show import talk
+from planforge.interfaces.cli.output import talk
 from planforge.interfaces.cli.typed import text
 from planforge.kernel.events import EffectCompleted, EffectIntended, ItemMoved, Recorded, StepSkipped
 from programs import COMMAND, environment

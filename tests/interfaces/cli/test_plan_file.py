@@ -10,7 +10,7 @@ import pytest
 
 from calls import caller
 from planforge.documents.phases import decompose
-from planforge.interfaces.cli.plan_file import page
+from planforge.interfaces.cli.commands.plan.form import page
 from programs import planforge
 from repositories import repository
 

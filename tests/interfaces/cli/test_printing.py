@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planforge.interfaces.cli.printing import cut, table, width
+from planforge.interfaces.cli.layout import cut, table, width
 
 
 @pytest.mark.parametrize(

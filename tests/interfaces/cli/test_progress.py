@@ -8,11 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from kernel.histories import EXAMPLES
 from planforge.app import story
+from planforge.interfaces.cli.event_words import FIELD, FORMS, SENTENCES, said
 from planforge.interfaces.cli.progress import UnderWay, shown
-from planforge.interfaces.cli.words import said
 from planforge.kernel import events
 from planforge.kernel.events import EVENTS, Event, Payload, Recorded
 from programs import COMMAND, Told, environment
@@ -150,7 +152,26 @@ def test_the_story_is_plain_where_there_is_no_terminal(told: Told) -> None:
 
 @pytest.mark.parametrize("kind", sorted(EVENTS))
 def test_every_kind_of_event_has_words_of_its_own(kind: str) -> None:
-    assert said.dispatch(EVENTS[kind]) is not said.dispatch(Event)
+    has_function = said.dispatch(EVENTS[kind]) is not said.dispatch(Event)
+    assert has_function is not (EVENTS[kind] in SENTENCES)
+    assert said(EXAMPLES[kind]).isprintable()
+
+
+@pytest.mark.parametrize("kind", SENTENCES, ids=lambda kind: kind.__name__)
+def test_a_sentence_names_fields_of_its_event_and_forms_that_exist(kind: type[Event]) -> None:
+    fields = FIELD.findall(SENTENCES[kind])
+    assert {name.partition(".")[0] for name, _ in fields} <= set(kind.__struct_fields__)
+    for _, form in fields:
+        assert form in {"", "03", ".12", *FORMS} or form.startswith("count ") or form.count(" or ") == 1
+
+
+def test_a_part_of_a_sentence_is_left_out_or_replaced_if_its_field_is_empty() -> None:
+    moved = events.ItemMoved(item="task-001", status="done", by="finish", actor="Ada")
+    assert said(moved) == "task-001 is done (finish, by Ada)"
+    assert said(msgspec.structs.replace(moved, actor="")) == "task-001 is done (finish)"
+    parked = events.RunParked(run="run-001", reason="a [limit] | a gate", until="2026-01-02T03:04:05+00:00")
+    assert said(parked) == "waits until 2026-01-02 03:04:05 UTC: a [limit] | a gate"
+    assert said(msgspec.structs.replace(parked, until="")) == "waits for a person: a [limit] | a gate"
 
 
 def test_the_terminal_library_is_not_loaded_elsewhere() -> None:

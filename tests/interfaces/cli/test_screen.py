@@ -13,7 +13,7 @@ from planforge.app.overview import Cost, Overview, PlanStatus, Running, Waiting,
 from planforge.app.plans import PlanRow, StepRow
 from planforge.app.project import Project
 from planforge.app.runs import RunRow
-from planforge.interfaces.cli.screen import age, cost, page
+from planforge.interfaces.cli.status_page import age, cost, page
 from planforge.kernel import budgets
 from planforge.kernel.events import Amounts, RunStarted
 from planforge.kernel.locks import held

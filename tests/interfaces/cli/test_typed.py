@@ -17,8 +17,8 @@ import planforge
 from planforge.actions import TEXT, Action, Advice, Blank, Hint, Verb, pieced, pieces
 from planforge.errors import GitFailed
 from planforge.interfaces.cli.commands import planforge as root
-from planforge.interfaces.cli.forge import START
-from planforge.interfaces.cli.printing import as_document
+from planforge.interfaces.cli.commands.forge import START
+from planforge.interfaces.cli.streams import as_document
 from planforge.interfaces.cli.typed import command, line, text
 from planforge.kernel.events import EffectFailed
 from planforge.kernel.hints import failed, failure

@@ -12,9 +12,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from planforge import __version__
 from planforge.errors import Interrupted, InvalidInput, NotFound, PlanforgeError, StaleView
+
+if TYPE_CHECKING:
+    from typing import Any
 
 QUICK: dict[str, dict[str, tuple[str, Callable[[str], object] | None]]] = {
     "status": {"--json": ("as_json", None)},
@@ -31,21 +35,13 @@ QUICK: dict[str, dict[str, tuple[str, Callable[[str], object] | None]]] = {
         "--json": ("as_json", None),
     },
 }
-"""The read commands that have a quick way, and which argument each option is, with the type of its value."""
+"""The read commands that need no click. Each option names its argument and the type of its value."""
 
-DEFAULTS: dict[str, dict[str, object]] = {
-    "status": {"as_json": False},
-    "log": {
-        "as_json": False,
-        "last": None,
-        "streams": (),
-        "kinds": (),
-        "plan": None,
-        "since": 0,
-        "follow": False,
-    },
-}
-"""An option whose default is a tuple may be given more than once."""
+REPEATED = ("streams", "kinds")
+"""The arguments whose options can be given more than once."""
+
+VIEWS = {"status": "status_page", "log": "log_lines"}
+"""The module that answers each of them, with a function of the same name."""
 
 WRITTEN_OUT = "backslashreplace"
 """How a character is printed that the terminal, or UTF-8, does not have."""
@@ -97,7 +93,7 @@ def _require_text(words: list[str]) -> None:
     """Refuse an argument that is not UTF-8: it could not be recorded, stored or sent to an agent."""
     if all(map(str.isascii, words)):
         return
-    from planforge.interfaces.cli.printing import is_text
+    from planforge.interfaces.cli.streams import is_text
 
     for number, word in enumerate(words):
         if is_text(word):
@@ -135,7 +131,7 @@ def _unprinted() -> PlanforgeError | None:
 
 
 def _hush_output() -> None:
-    from planforge.interfaces.cli.printing import hush
+    from planforge.interfaces.cli.streams import hush
 
     hush(sys.stdout)
 
@@ -159,16 +155,17 @@ def _dispatch(words: list[str]) -> int:
     return call(words)
 
 
-def _answer_quickly(command: str, arguments: dict[str, object]) -> None:
+def _answer_quickly(command: str, arguments: dict[str, Any]) -> None:
     following = bool(arguments.get("follow"))
     try:
         _load_quickly()
-        view: Callable[..., Iterator[str]] = getattr(import_module("planforge.interfaces.cli.views"), command)
+        module = import_module(f"planforge.interfaces.cli.{VIEWS[command]}")
+        view: Callable[..., Iterator[str]] = getattr(module, command)
         for text in view(**arguments):
             _say(text, flush=following)
         _say(flush=True)
     except KeyboardInterrupt:
-        if not following:  # which has no other end
+        if not following:  # Ctrl-C is how following ends
             raise
 
 
@@ -178,7 +175,7 @@ def _say(text: str = "", *, flush: bool) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        from planforge.interfaces.cli.printing import unprinted
+        from planforge.interfaces.cli.streams import unprinted
 
         raise unprinted(sys.stdout, error) from error
 
@@ -194,11 +191,11 @@ def _load_quickly() -> None:
         del sys.modules["typing_extensions"]
 
 
-def plain_form(words: list[str]) -> dict[str, object] | None:
-    """The arguments of a read command in its plain form, or None if click has to look at it."""
+def plain_form(words: list[str]) -> dict[str, Any] | None:
+    """The arguments of a read command in its plain form; `None` if click has to parse the words."""
     if not words or words[0] not in QUICK:
         return None
-    arguments = dict(DEFAULTS[words[0]])
+    arguments: dict[str, Any] = {}
     rest = iter(words[1:])
     for word in rest:
         name, read = QUICK[words[0]].get(word, ("", None))
@@ -208,15 +205,15 @@ def plain_form(words: list[str]) -> dict[str, object] | None:
             value = read(next(rest)) if read else True
         except (StopIteration, ValueError):
             return None
-        before = arguments[name]
-        arguments[name] = (*before, value) if isinstance(before, tuple) else value
+        arguments[name] = (*arguments.get(name, ()), value) if name in REPEATED else value
     return arguments
 
 
 def fail(error: PlanforgeError, code: int) -> int:
     """Say what went wrong and what to do about it."""
     from planforge.interfaces.cli import typed
-    from planforge.interfaces.cli.printing import as_document, hush, visible
+    from planforge.interfaces.cli.layout import visible
+    from planforge.interfaces.cli.streams import as_document, hush
 
     advice = typed.text(error.hint) or None
     hint = f"\n\nhint: {visible(advice)}" if advice else ""

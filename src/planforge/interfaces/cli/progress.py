@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.app.audience import Audience
-from planforge.interfaces.cli.printing import hush
-from planforge.interfaces.cli.words import first_line, said, where
+from planforge.interfaces.cli.event_words import first_line, said, where
+from planforge.interfaces.cli.streams import hush
 from planforge.kernel import events
 from planforge.kernel.events import Recorded
 
