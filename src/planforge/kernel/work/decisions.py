@@ -8,7 +8,7 @@ and `used` are the facts that say so; nothing else changes the record.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -16,11 +16,11 @@ from planforge.actions import Action, Verb
 
 if TYPE_CHECKING:
     # Looking at what waits must be quick, and needs none of the events.
-    from planforge.kernel.events import DecisionAsked, DecisionKind, DecisionMade, DecisionUsed
+    from planforge.kernel.events import DecisionAsked, DecisionMade, DecisionUsed
     from planforge.kernel.work.items import Rows
 
 APPROVE, REJECT = "approve", "reject"
-SHOW: dict[DecisionKind, Verb] = {
+SHOW: dict[str, Verb] = {
     "approval": "plan show",
     "gate": "gate show",
     "question": "question show",
@@ -36,7 +36,7 @@ WORDS = {
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """A decision as the ledger has it."""
 
-    kind: DecisionKind
+    kind: Literal["approval", "gate", "question"]
     number: int
     subject: str
     name: str
