@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from planforge.app import runs, work
+from planforge.app import forges, runs
 from planforge.app.project import Project
 from planforge.app.runs import driver
 from rehearsals import Actions, Rehearsal
@@ -92,7 +92,7 @@ def forged(place: Path) -> Rehearsal:
     made = Rehearsal(root, place / "rehearsal" / "script.json")
     play(made, ((("Role: drafter",), says(PLAN)), (("Role: auditor",), says(CLEAN))))
     project = Project.create(root)
-    assert drive(project, work.begin_forge(project, "Some texts")).succeeded
+    assert drive(project, forges.begin_forge(project, "Some texts")).succeeded
     project.ledger.close()
     return made
 

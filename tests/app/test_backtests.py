@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from planforge.app import replays, work
+from planforge.app import forges, replays, work
 from planforge.app.decisions import approvals
 from planforge.app.project import Project
 from planforge.kernel.objects import encode
@@ -169,7 +169,7 @@ def really(beginning: Rehearsal, place: Path, asked: Work, under: tuple[str, ...
         approvals.approve(project, "1", actor="Ada")
         run = work.begin_plan_run(project, "1", parallel="run.parallel=true" in under)
     else:
-        run = work.begin_forge(project, "Some texts")
+        run = forges.begin_forge(project, "Some texts")
     drive(project, run)
     return Done(project, run, place)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fixing import ADA, prepared
-from planforge.app import fixes, proof_checks, proofs, replays, tasks, work
+from planforge.app import fixes, forges, proof_checks, proofs, replays, task_rows, tasks, work
 from planforge.app.decisions import gates
 from planforge.app.project import Project
 from planforge.app.runs import cancellation, driver
@@ -76,7 +76,7 @@ def begun(project: Project, request: pytest.FixtureRequest) -> tuple[Project, st
         case "plan_run":
             approved: Rehearsal = request.getfixturevalue("plan")
             return Project(approved.root), work.begin_plan_run(Project(approved.root), "1")
-    return project, work.begin_forge(project, "Some texts")
+    return project, forges.begin_forge(project, "Some texts")
 
 
 @pytest.mark.parametrize(("begun", "effect"), LATE.items(), indirect=["begun"])
@@ -128,5 +128,5 @@ def test_a_pipeline_that_is_cancelled_while_an_agent_is_at_work_replays(project:
     ended = driver.drive(project, run, observer)
     elsewhere[0].join()
     assert ended.exit_code == Interrupted.exit_code
-    assert tasks.row(project, "1").status == "blocked"
+    assert task_rows.row(project, "1").status == "blocked"
     assert replays.replay(project, run).agrees

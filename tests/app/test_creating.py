@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from imported import body
-from planforge.app import creating, phases, plans, statuses, work
+from planforge.app import creating, phases, plan_pages, plans, statuses, work
 from planforge.app.project import Project
 from planforge.documents import markdown, template
 from planforge.documents import plan as documents
@@ -39,14 +39,14 @@ def test_a_plan_is_made_from_the_template_and_is_on_record(project: Project) -> 
     assert isinstance(created, ItemOpened)
     assert isinstance(written, PlanWritten)
     assert plans.recorded_text(project, "1") == text
-    assert not plans.view(project, "1").edited
+    assert not plan_pages.view(project, "1").edited
 
 
 def test_an_edit_by_hand_is_noticed(project: Project) -> None:
     made = creating.create(project, "Rate limits")
     path = project.root / made.path
     path.write_text(path.read_text().replace("_What problem", "_Which problem"))
-    assert plans.view(project, "1").edited
+    assert plan_pages.view(project, "1").edited
 
 
 def test_a_description_that_is_longer_than_a_title_is_kept_whole(project: Project) -> None:

@@ -13,6 +13,7 @@ from planforge.app import (
     fixes,
     landing,
     overview,
+    plan_pages,
     plans,
     queue,
     recovery,
@@ -274,7 +275,7 @@ def test_what_is_no_fix_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(RefusedByGate, match=f"has an unfinished run, `{run}`"):
         fixes.again(project, "fix-001", actor=ADA)
     with pytest.raises(NotFound, match="`fix-001` has no plan file"):
-        plans.view(project, "fix-001")
+        plan_pages.view(project, "fix-001")
     with pytest.raises(StaleView):
         approvals.approve(project, "fix-001", actor=ADA)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import creating, forges, plan_rounds, plans, runs, work
+from planforge.app import creating, forges, plan_pages, plan_rounds, plans, runs
 from planforge.app.decisions import questions
 from planforge.app.project import Project
 from planforge.app.replays import replay
@@ -113,7 +113,7 @@ def test_the_rounds_of_a_plan_show_what_a_person_made_of_it_between_two_runs(
     assert drive(project, forges.begin(project, "1").run).succeeded
     found = plan_rounds.diff(project, "1", "1", "2")
     assert "+- `one/a.txt` — a longer text." in found.lines
-    assert not plans.view(project, "1").edited
+    assert not plan_pages.view(project, "1").edited
 
 
 # What becomes of a plan whose forge fails
@@ -320,5 +320,5 @@ def test_the_plan_s_own_heartbeat_comes_before_that_of_the_settings(at: Rehearsa
 
 def test_a_new_plan_has_the_heartbeat_of_the_settings(at: Rehearsal, project: Project) -> None:
     at.settings("[forge]\nheartbeat_seconds = 0\nprogress_seconds = 1\n")
-    pace = forges.pace(project, work.begin_forge(project, "More texts"))
+    pace = forges.pace(project, forges.begin_forge(project, "More texts"))
     assert (pace.heartbeat, pace.progress) == (0.0, 1.0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planforge.app import contexts, replays, work
+from planforge.app import contexts, forges, replays
 from planforge.app.project import Project
 from planforge.kernel.effects import GatherContext, GatheredPart
 from planforge.kernel.events import ContextComposed, ItemOpened
@@ -157,7 +157,7 @@ def test_a_forge_is_told_the_lessons_asks_for_the_decision_and_replays(made: Reh
         ),
     )
     project = Project.find(made.root)
-    run = work.begin_forge(project, "More texts")
+    run = forges.begin_forge(project, "More texts")
     assert drive(project, run).succeeded
     composed = [item.event for item in project.ledger.stream(run) if isinstance(item.event, ContextComposed)]
     names = {event.role: [part.name for part in event.parts] for event in composed}

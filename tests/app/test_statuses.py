@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from forgeries import HISTORIES
-from planforge.app import landing, plans, runs, statuses, work
+from planforge.app import forges, landing, plan_pages, plans, runs, statuses, work
 from planforge.app.decisions import approvals
 from planforge.app.project import Project
 from planforge.app.replays import replay
@@ -216,7 +216,7 @@ def by_hand(event: str) -> Callable[[Place], object]:
 
 
 def content(place: Place) -> str:
-    return plans.view(place.project, P).content
+    return plan_pages.view(place.project, P).content
 
 
 @pytest.mark.parametrize("status", PLAN.states)
@@ -271,11 +271,11 @@ def test_nor_is_one_written_into_its_file(place: Place, status: str) -> None:
     possible = {row.target for row in PLAN.leaving(status) if status not in PLAN.final} | {status}
     for target in PLAN.states:
         if target in possible:
-            plans.mark(place.project, P, target)
+            statuses.mark(place.project, P, target)
             assert place.in_file == target
         else:
             with pytest.raises(IllegalTransition):
-                plans.mark(place.project, P, target)
+                statuses.mark(place.project, P, target)
 
 
 def test_what_is_closed_before_it_has_landed_does_not_land(place: Place) -> None:
@@ -346,7 +346,7 @@ def test_a_forge_that_is_cancelled_cancels_its_draft(place: Place) -> None:
             (("Role: drafter",), says(plans.text(place.project, plans.row(place.project, P)))),
         ),
     )
-    run = work.begin_forge(place.project, "More texts")
+    run = forges.begin_forge(place.project, "More texts")
     with pytest.raises(AgentLimited):
         drive(place.project, run)
     cancellation.cancel(place.project, run, reason="never mind", actor="Ada")

@@ -11,7 +11,7 @@ import pytest
 
 from calls import caller
 from planforge.actions import Action
-from planforge.app import facts, landing, pipelines, proof_checks, proofs, replays, runs, tasks
+from planforge.app import facts, landing, pipelines, proof_checks, proofs, replays, runs, task_rows, tasks
 from planforge.app.decisions import gates
 from planforge.app.decisions.deciders import Current
 from planforge.app.overview import overview
@@ -81,7 +81,7 @@ def test_a_task_goes_through_the_default_pipeline_and_replays(shop: Shop) -> Non
     assert overview(project).tasks[0].status == "review-approved"
     decided(project)
     assert go(project, run).exit_code == 0
-    found = tasks.row(project, "1")
+    found = task_rows.row(project, "1")
     assert (found.status, found.branch) == ("committed", "planforge/task-001")
     assert git(project.root, "show", "planforge/task-001:lines.py") == GOOD.strip()
     assert git(project.root, "show", "HEAD:lines.py") == BAD.strip()
@@ -110,7 +110,7 @@ def test_a_task_goes_through_the_default_pipeline_and_replays(shop: Shop) -> Non
 
 def edited(project: Project) -> Path:
     """Somebody edits the plan of the task."""
-    plan = project.root / tasks.row(project, "1").path / "PLAN.md"
+    plan = project.root / task_rows.row(project, "1").path / "PLAN.md"
     plan.write_text(plan.read_text() + "\nAnd a command for it.\n")
     return plan
 
@@ -161,7 +161,7 @@ def test_a_plan_that_is_edited_after_its_approval_lands_nothing(
     ended = go(project, run)
     assert ended.exit_code == RefusedByGate.exit_code
     assert "PLAN.md` was edited; it goes on at `review-plan`, which has to see the change" in ended.reason
-    assert tasks.row(project, "1").status == "escalated"
+    assert task_rows.row(project, "1").status == "escalated"
     assert project.git.ref("refs/heads/planforge/task-001") is None
     checked = facts.check(project, "commit", "1")
     assert (checked.exit_code, checked.result.detail) == (1, "`approve` came to no verdict, not `approved`")
@@ -174,7 +174,7 @@ def test_a_plan_that_is_edited_after_its_approval_lands_nothing(
         go(project, again)
     decided(project)
     assert go(project, again).exit_code == 0
-    assert tasks.row(project, "1").status == "committed"
+    assert task_rows.row(project, "1").status == "committed"
 
 
 @pytest.mark.dear
@@ -221,7 +221,7 @@ def test_a_review_that_runs_again_after_it_was_overridden_blames_no_edit(shop: S
     run = tasks.resume(project, "1", at="review-code", rounds=0, actor="Ada")
     with pytest.raises(NeedsPerson):
         go(project, run)
-    assert tasks.row(project, "1").status == "review-approved"
+    assert task_rows.row(project, "1").status == "review-approved"
 
 
 def test_a_task_that_lands_nothing_is_delivered_with_its_documents(shop: Shop) -> None:
@@ -245,19 +245,19 @@ def test_a_plan_that_comes_back_as_it_was_is_a_persons_to_edit(shop: Shop) -> No
     assert [each.stage for each in events(project, StageEnded)] == ["plan", "review-plan", "plan"]
     (way,) = [each for each in tasks.view(project, "1").next if "with your edits" in each.does]
     assert way.command == Action("task resume", "task-001", at="review-plan")
-    plan = project.root / tasks.row(project, "1").path / "PLAN.md"
+    plan = project.root / task_rows.row(project, "1").path / "PLAN.md"
     plan.write_text(f"{PLAN} An empty text has none.\n")
     shop((scene("Stage: review-plan", "An empty text has none", say=YES), *STORY[2:]))
     with pytest.raises(NeedsPerson):
         go(project, tasks.resume(project, "1", at="review-plan", rounds=0, actor="Ada"))
-    assert tasks.row(project, "1").status == "review-approved"
+    assert task_rows.row(project, "1").status == "review-approved"
 
 
 @pytest.mark.dear
 def test_a_change_with_a_short_report_is_judged_by_the_change(shop: Shop) -> None:
     project = shop((*STORY[:2], scene("Stage: implement", say="done", lines=GOOD), *STORY[5:]))
     run = to_the_gate(project)
-    assert tasks.row(project, "1").status == "review-approved"
+    assert task_rows.row(project, "1").status == "review-approved"
     assert any("Your answer is kept as `PROGRESS.md`." in text for text in _prompts(project, run))
 
 
@@ -275,7 +275,7 @@ def test_a_committed_task_lands_through_the_queue_like_a_plan(
     landed = call("land", "task-001")
     assert landed.code == 0, landed.err
     assert "✓ task-001 landed on planforge/landed/main" in landed.out
-    assert tasks.row(project, "1").status == "landed"
+    assert task_rows.row(project, "1").status == "landed"
     assert call("task", "show", "1", "--json").document["next"] == []
     assert call("land", "--update-checkout").code == 0
     assert git(project.root, "show", "HEAD:lines.py") == GOOD.strip()
@@ -303,7 +303,7 @@ def test_a_task_that_is_abandoned_while_its_landing_is_tested_does_not_land(shop
             tasks.abandon(project, "1", actor="Ada", reason="no longer wanted")
 
     assert driver.drive(project, run, abandon).exit_code == RefusedByGate.exit_code
-    assert tasks.row(project, "1").status == "abandoned"
+    assert task_rows.row(project, "1").status == "abandoned"
     assert "it is abandoned" in runs.rows(project)[-1].reason
     assert replays.replay(project, run).agrees
 
@@ -311,7 +311,7 @@ def test_a_task_that_is_abandoned_while_its_landing_is_tested_does_not_land(shop
 def test_a_review_of_a_document_that_is_gone_is_not_overridden(shop: Shop) -> None:
     project = shop((STORY[0], scene("Stage: review-plan", say="Hm.")))
     assert go(project, tasks.begin(project, "default", "Count lines")).exit_code == NeedsPerson.exit_code
-    (project.root / tasks.row(project, "1").path / "PLAN.md").unlink()
+    (project.root / task_rows.row(project, "1").path / "PLAN.md").unlink()
     with pytest.raises(RefusedByGate, match="judges `plan`, which is not there yet"):
         tasks.override(project, "1", stage="review-plan", actor="Ada", reason="I know it")
 
@@ -319,7 +319,7 @@ def test_a_review_of_a_document_that_is_gone_is_not_overridden(shop: Shop) -> No
 def test_a_pipe_in_the_place_of_a_document_keeps_nobody_waiting(shop: Shop) -> None:
     project = shop((STORY[0], scene("Stage: review-plan", say="Hm.")))
     go(project, tasks.begin(project, "default", "Count lines"))
-    document = project.root / tasks.row(project, "1").path / "PLAN.md"
+    document = project.root / task_rows.row(project, "1").path / "PLAN.md"
     document.unlink()
     os.mkfifo(document)
     with pytest.raises(CannotPerform, match=r"`PLAN.md` cannot be read: not a file but a pipe"):
@@ -339,7 +339,7 @@ def test_a_task_that_conflicts_at_landing_is_done_again_on_what_has_landed(
     refused = call("land", "task-001")
     assert (refused.code, "✗ task-001 conflicts with main in `lines.py`" in refused.out) == (1, True)
     assert "next: planforge task resume task-001" in refused.out
-    found = tasks.row(project, "1")
+    found = task_rows.row(project, "1")
     assert found.status == "code-revision-required"
     assert "it conflicts with `planforge/landed/main` in `lines.py`" in call("task", "show", "1").out
     assert tasks.view(project, "1").next[0].command == Action("task resume", "task-001", at="implement")
@@ -352,7 +352,7 @@ def test_a_task_that_conflicts_at_landing_is_done_again_on_what_has_landed(
     assert call("land").code == 0
     assert call("land", "--update-checkout").code == 0
     assert git(project.root, "show", "HEAD:lines.py") == GOOD.strip()
-    assert tasks.row(project, "1").status == "landed"
+    assert task_rows.row(project, "1").status == "landed"
 
 
 @pytest.mark.dear
@@ -373,7 +373,7 @@ def test_an_override_is_for_what_was_there_then(shop: Shop) -> None:
     project = shop(NEVER)
     go(project, tasks.begin(project, "default", "Count lines"))
     tasks.override(project, "1", stage="review-code", actor="Ada", reason="it is right")
-    plan = project.root / tasks.row(project, "1").path / "PLAN.md"
+    plan = project.root / task_rows.row(project, "1").path / "PLAN.md"
     plan.write_text("something else, " * 30)
     run = tasks.resume(project, "1", at="validate", rounds=0, actor="Ada")
     with pytest.raises(NeedsPerson):
@@ -407,7 +407,7 @@ def _prompts(project: Project, run: str) -> list[str]:
 def test_a_document_that_a_person_edits_while_it_is_written_is_left_as_it_is(shop: Shop) -> None:
     project = shop()
     to_the_gate(project)
-    path = project.root / tasks.row(project, "1").path / "PLAN.md"
+    path = project.root / task_rows.row(project, "1").path / "PLAN.md"
     path.write_text("mine")
     with pytest.raises(PlanEdited, match="was edited"):
         tasks.write_document(project, "task-001", "PLAN.md", "theirs", "what it was")
@@ -423,7 +423,7 @@ def test_a_cancelled_task_is_blocked_and_can_go_on_or_be_given_up(shop: Shop) ->
     with pytest.raises(RefusedByGate, match="unfinished run"):
         tasks.abandon(project, "1", actor="Ada", reason="no")
     cancellation.cancel(project, run, reason="another day", actor="Ada")
-    assert tasks.row(project, "1").status == "blocked"
+    assert task_rows.row(project, "1").status == "blocked"
     assert any(way.command.verb == "task resume" for way in tasks.view(project, "1").next)
     assert tasks.abandon(project, "1", actor="Ada", reason="never").status == "abandoned"
     with pytest.raises(RefusedByGate, match="is abandoned"):
@@ -456,7 +456,7 @@ stages = [
         tasks.begin(project, "loose", "Count lines")
     with pytest.raises(InvalidInput, match="there is no pipeline `tight`"):
         tasks.begin(project, "tight", "Count lines")
-    assert tasks.rows(project) == []
+    assert task_rows.rows(project) == []
 
 
 def test_gates_in_a_document_are_those_of_stages_without_any(shop: Shop) -> None:
@@ -489,7 +489,7 @@ def test_a_gate_is_held_against_what_is_there_now(shop: Shop) -> None:
     assert (found.exit_code, found.result.ok) == (0, True)
     found = facts.check(project, "commit", "1")
     assert (found.exit_code, found.result.reason_code) == (1, "predecessor-verdict-missing")
-    plan = project.root / tasks.row(project, "1").path / "PLAN.md"
+    plan = project.root / task_rows.row(project, "1").path / "PLAN.md"
     plan.write_text("short")
     found = facts.check(project, "implement", "1")
     assert (found.exit_code, found.result.reason_code) == (1, "artifact-missing")
@@ -534,7 +534,9 @@ def test_a_gate_that_is_checked_says_what_the_run_says(shop: Shop) -> None:
             assert f"{checked.reason_code}: {checked.detail}" in reason, gate
         else:
             assert checked.ok, gate
-            assert f"s{number}" in {each.stage for each in tasks.stages(project, "task-001") if each.document}
+            assert f"s{number}" in {
+                each.stage for each in task_rows.stages(project, "task-001") if each.document
+            }
         if number + 1 < len(HELD):
             run = tasks.resume(project, "1", at=f"s{number + 1}", rounds=0, actor="Ada")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import see
-from planforge.app import phases, plans, work
+from planforge.app import phases, plans, statuses, work
 from planforge.app.decisions import approvals
 from planforge.documents.plan import PlanStatus, content_hash, header_faults, parse, task_id
 from planforge.errors import Conflict, InvalidDocument, InvalidInput, NotFound, PlanforgeError
@@ -110,7 +110,7 @@ def _taken(project: Project, path: str, actor: str) -> Taken:
             project.ledger.append(plan, _events(project, plan, path, text, actor), expected=0)
         except Conflict:
             raise InvalidInput(f"`{plan}` is known already") from None
-    plans.mark(project, plan, status)
+    statuses.mark(project, plan, status)
     row = plans.row(project, plan)
     made = 0
     had = status == PlanStatus.DRAFT.value and (project.root / plans.phases_path(row)).is_file()

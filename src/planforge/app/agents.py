@@ -19,7 +19,8 @@ from planforge.agents.known import KNOWN
 from planforge.agents.profiles import NAME, REHEARSAL, Profile
 from planforge.agents.programs import Found, Memory
 from planforge.app import settings_file
-from planforge.app.settings import FILE, AgentSettings
+from planforge.app.places import SETTINGS
+from planforge.app.settings import AgentSettings
 from planforge.app.settings_names import agents_named
 from planforge.documents import toml
 from planforge.errors import InvalidInput, NotFound, PlanforgeError
@@ -226,7 +227,7 @@ def add(
     said |= {"login": list(login)} if login else {}
     _require_new(project, name, command)
     text = settings_file.add(project, (*TABLE, name), said)
-    return Added(name=name, settings=FILE, text=text, found=shutil.which(command[0]) or "")
+    return Added(name=name, settings=SETTINGS, text=text, found=shutil.which(command[0]) or "")
 
 
 def remove(project: Project, name: str) -> Removed:
@@ -235,16 +236,16 @@ def remove(project: Project, name: str) -> Removed:
     if name not in agents.profiles:
         if name in KNOWN:
             raise InvalidInput(
-                f"`{name}` is known to Planforge, and `{FILE}` says nothing about it",
+                f"`{name}` is known to Planforge, and `{SETTINGS}` says nothing about it",
                 "another `agents.default` or `agents.roles` keeps it from being used",
             )
-        raise NotFound(f"`{FILE}` has no agent `{name}`", see("agent list"))
+        raise NotFound(f"`{SETTINGS}` has no agent `{name}`", see("agent list"))
     if name not in KNOWN and (users := list(_users(agents, name))):
         raise InvalidInput(
             f"agent `{name}` is in use: {', '.join(f'`{user}`' for user in users)}",
-            f"give that another agent in `{FILE}` first",
+            f"give that another agent in `{SETTINGS}` first",
         )
-    return Removed(name=name, settings=FILE, text=settings_file.remove(project, (*TABLE, name)))
+    return Removed(name=name, settings=SETTINGS, text=settings_file.remove(project, (*TABLE, name)))
 
 
 def _require_new(project: Project, name: str, command: Sequence[str]) -> None:
@@ -255,7 +256,7 @@ def _require_new(project: Project, name: str, command: Sequence[str]) -> None:
     if name in KNOWN:
         raise InvalidInput(
             f"`{name}` is known to Planforge",
-            f"choose another name, or override it under `[agents.profiles.{name}]` in `{FILE}`",
+            f"choose another name, or override it under `[agents.profiles.{name}]` in `{SETTINGS}`",
         )
     if not command:
         example = Action("agent add", name, "--", "my-agent", "--acp")

@@ -90,7 +90,7 @@ def _told(row: _Row, before: BackingTask | None) -> BackingTask:
 
 def named(project: Project, name: str) -> tuple[str, str]:
     """The id of the task that a person names, and its title if it is known here."""
-    from planforge.app import tasks
+    from planforge.app import task_rows
     from planforge.documents.plan import OWN_TASK, task_id
 
     task = task_id(name)
@@ -102,7 +102,7 @@ def named(project: Project, name: str) -> tuple[str, str]:
     if OWN_TASK.fullmatch(task):
         raise NotFound(f"there is no task `{task}`", see("plan tasks"))
     if task.lower().startswith("task-"):
-        of_pipeline = tasks.row(project, task.lower())
+        of_pipeline = task_rows.row(project, task.lower())
         return of_pipeline.task, of_pipeline.title
     return task, ""
 

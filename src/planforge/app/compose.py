@@ -26,6 +26,7 @@ from planforge.app import (
     phases,
     plans,
     screening,
+    statuses,
     survey,
     tasks,
 )
@@ -219,7 +220,7 @@ class Worker:
     async def mark_plan(self, effect: effects.MarkPlan, call: Call) -> None:
         """Write the status line."""
         del call
-        plans.mark(self._project, effect.plan, effect.status)
+        statuses.mark(self._project, effect.plan, effect.status)
 
     async def read_phases(self, effect: effects.ReadPhases, call: Call) -> effects.KnownPhases:
         """Look up how far each phase has come."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.app import pipelines, plans, tasks
+from planforge.app import pipelines, plans, task_rows, tasks
 from planforge.errors import InvalidInput, NotFound
 from planforge.kernel.effects import FoundFacts, ReadFacts
 from planforge.rules.gates import grammar
@@ -44,12 +44,12 @@ class Now:
     def __init__(self, project: Project, subject: str, pipeline: Pipeline | None = None) -> None:
         self._project = project
         self._pipeline = pipeline
-        self.task: tasks.TaskRow | None = None
+        self.task: task_rows.TaskRow | None = None
         self.plan: plans.PlanRow | None = None
         if subject.startswith("plan"):
             self.plan = plans.row(project, subject)
         else:
-            self.task = tasks.row(project, subject)
+            self.task = task_rows.row(project, subject)
 
     @property
     def places(self) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from planforge.actions import Action, Advice, Hint
-from planforge.app import fixes, phase_views, plan_rounds, plans, runs, work
+from planforge.app import creating, fixes, phase_views, plan_rounds, plans, runs, work
 from planforge.app.contexts import constraints
 from planforge.app.decisions import approvals
 from planforge.app.runs import cancellation
@@ -28,7 +28,7 @@ from planforge.documents.plan import (
     structural_faults,
 )
 from planforge.documents.template import is_blank
-from planforge.errors import InvalidDocument, InvalidInput, NotFound, PlanforgeError, RefusedByGate
+from planforge.errors import Conflict, InvalidDocument, InvalidInput, NotFound, PlanforgeError, RefusedByGate
 from planforge.kernel.events import (
     AuditRecorded,
     EffectCompleted,
@@ -42,6 +42,7 @@ from planforge.kernel.events import (
 )
 from planforge.kernel.objects import address
 from planforge.kernel.payloads import unpack
+from planforge.kernel.redaction import Redactor
 from planforge.kernel.wording import CANCELLED
 from planforge.rules.auto_implement import CAP_REACHED, Forged, Refusal, refusal
 from planforge.rules.findings import Severity
@@ -49,7 +50,7 @@ from planforge.rules.verdicts import Verdict
 from planforge.workflows.forge import ForgeRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from planforge.app.plans import PlanRow
     from planforge.app.project import Project
@@ -89,7 +90,7 @@ def begin(project: Project, words: str, *, cap: int | None = None, context: Impo
         words = context.title
     elif context is None:
         _require_request(project, words)
-    return Begun(run=work.begin_forge(project, words, cap=cap, context=context))
+    return Begun(run=begin_forge(project, words, cap=cap, context=context))
 
 
 def _require_request(project: Project, words: str) -> None:
@@ -171,7 +172,7 @@ def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
     work.require_agents(project, work.ROLES_OF_FORGE)
     work.require_directory(project, Path(plan.path).parent.as_posix(), "plans")
     request = msgspec.structs.replace(
-        work.forge_request(project, plan.plan, plan.title, _request_of(project, plan.plan), cap=cap),
+        forge_request(project, plan.plan, plan.title, _request_of(project, plan.plan), cap=cap),
         task=plan.task,
         resumed=there and not blank,
         earlier=raised(project, plan.plan),
@@ -426,3 +427,51 @@ def _texts(project: Project, run: str) -> Iterator[str]:
                 yield plans.text(project, plan)
             except (NotFound, InvalidDocument):
                 return
+
+
+# Beginning
+
+
+def begin_forge(
+    project: Project, request: str, *, cap: int | None = None, context: Imported | None = None
+) -> str:
+    """Give the request a plan of its own and record the run; nothing is started yet."""
+    work.require_agents(project, work.ROLES_OF_FORGE)
+    title = work.title_of(request)
+
+    given = Redactor.of_environment().text(context.text) if context else ""
+    source = context.source if context else ""
+
+    while True:
+        created = work.new_plan(project, title, request, description=given)
+        asking = msgspec.structs.replace(
+            forge_request(project, created.item, title, request, cap=cap),
+            task=created.parent,
+            context=given,
+            source=source,
+            form=creating.own_form(project, created, request, given, source),
+        )
+        try:
+            return runs.begin(project, "forge", created.item, _always(asking), created)
+        except Conflict:
+            continue  # another process took this plan number; the next one is ours
+
+
+def forge_request(
+    project: Project, plan: str, title: str, request: str, *, cap: int | None = None
+) -> ForgeRequest:
+    """What a forge of this plan is asked, as the settings have it."""
+    return ForgeRequest(
+        plan=plan,
+        title=title,
+        request=request,
+        project=project.root.name,
+        today=work.today(),
+        base=work.head(project),
+        cap=cap or project.settings.forge.cap,
+        research=project.settings.forge.research,
+    )
+
+
+def _always(asking: ForgeRequest) -> Callable[[str], ForgeRequest]:
+    return lambda _: asking

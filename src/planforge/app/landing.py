@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import Action, Advice, Blank
-from planforge.app import plans, queue, runs, tasks
+from planforge.app import plans, queue, runs, task_rows
 from planforge.errors import InvalidInput, NoRepository, NotFound, PlanforgeError, RefusedByGate
 from planforge.kernel import effects, events
 from planforge.kernel.effects import HeldPlan, Probed, Target
@@ -163,7 +163,7 @@ def _wanted(project: Project, names: Collection[str]) -> tuple[str, ...]:
 def _named(project: Project, name: str) -> str:
     if not is_named(name, Kind.TASK) or plans.of_task(project, name) is not None:
         return plans.row(project, name).plan
-    found = tasks.row(project, name)
+    found = task_rows.row(project, name)
     if not found.branch:
         raise RefusedByGate(
             f"`{found.task}` is {found.status}: there is nothing to land",

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import TEXT, Action, Blank, Hint
-from planforge.app import plans, runs, tasks
+from planforge.app import plans, runs, task_rows
 from planforge.app.decisions import questions
 from planforge.app.decisions.questions import QuestionRow
 from planforge.app.plans import PlanRow, StepRow
 from planforge.app.runs import RunRow
-from planforge.app.tasks import TaskRow
+from planforge.app.task_rows import TaskRow
 from planforge.errors import PlanforgeError
 from planforge.kernel.wording import counted
 from planforge.kernel.work import decisions
@@ -116,7 +116,7 @@ def overview(project: Project) -> Overview:
         _plan(project, row, by_plan.get(f"plan:{row.plan}", Cost())) for row in plans.rows(project)
     )
     asked = questions.waiting(project).questions
-    current = tuple(task for task in tasks.rows(project) if task.status != "abandoned")
+    current = tuple(task for task in task_rows.rows(project) if task.status != "abandoned")
     return Overview(
         root=str(project.root),
         events=project.ledger.head(),
@@ -326,7 +326,7 @@ def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...])
             found.append(Action("land"))
     if _has_landed(project, every) and _is_ahead(project):
         found.append(Action("land", update_checkout=True))
-    waiting_tasks = [task for task in tasks.rows(project) if task.open and task.task not in busy]
+    waiting_tasks = [task for task in task_rows.rows(project) if task.open and task.task not in busy]
     found += [each for task in waiting_tasks if (each := _about_task(task)) not in found]
     found += [plans.ADOPT] if plans.unknown(project) else []
     return found or [Action("forge", Blank("what you want"))]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import REQUEST, TEXT, Action, Advice, see
+from planforge.app.places import PLANS
 from planforge.errors import InvalidDocument, NotFound, RefusedByGate
 from planforge.kernel.files import read_regular
 from planforge.kernel.work.items import Kind, parse
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 FILE = r"^plan-0*(?P<number>[1-9][0-9]{0,7})-(?!phases(?:\.edited-[0-9a-f]+)?\.md$).+\.md$"
 """The name of a plan's file; the one that shows its phases is another."""
-PLANS = "docs/plans"
-"""The directory of plan files, unless `forge.plans` names another one."""
 ADOPT = Action("plan adopt", all=True)
 OVER = ("CLOSED", "CANCELLED")
 """The statuses of a plan that has come to its end."""
@@ -62,21 +61,6 @@ class Listed(PlanRow, frozen=True, kw_only=True):
 
     badge: str = ""
     """pending, failed, skipped, audited or verified; empty if it has no steps yet."""
-
-
-class PlanView(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything about one plan on one page."""
-
-    plan: PlanRow
-    text: str
-    edited: bool
-    """The file on disk is not what Planforge last wrote or what was last approved."""
-    approved_by: str
-    """Whose approval of exactly this content is still unused; empty if nobody's."""
-    content: str = ""
-    """The hash of the plan as it is on disk now, which an approval is bound to."""
-    steps: tuple[StepRow, ...]
-    badge: str = ""
 
 
 def rows(project: Project, status: str = "") -> list[PlanRow]:
@@ -236,27 +220,6 @@ def back_or_new(plan: PlanRow) -> Advice:
     return Advice("reopen it: {}, or make a new one: {}", reopen, Action("forge", REQUEST))
 
 
-def view(project: Project, name: str) -> PlanView:
-    """The plan that `name` means, in full."""
-    from planforge.app.decisions import approvals
-    from planforge.documents.plan import content_hash
-
-    plan = row(project, name)
-    on_disk = text(project, plan)
-    content = content_hash(on_disk)
-    approval = approvals.unused(project, plan.plan, approvals.PLAN_GATE, content)
-    known = steps(project, plan.plan)
-    return PlanView(
-        plan=plan,
-        text=on_disk,
-        edited=bool(plan.content) and content != plan.content,
-        approved_by=approval.actor if approval else "",
-        content=content,
-        steps=known,
-        badge=shown_badge(plan, known),
-    )
-
-
 def recorded_text(project: Project, name: str) -> str:
     """The plan's text as Planforge last wrote it, whatever became of the file."""
     plan = row(project, name)
@@ -273,38 +236,3 @@ def without_file(plan: PlanRow) -> NotFound:
 def _never_written(plan: PlanRow) -> NotFound:
     hint = back_or_new(plan) if plan.status in OVER else Advice("run {}", Action("forge", plan.plan))
     return NotFound(f"`{plan.plan}` has no text: no draft of it was finished", hint)
-
-
-def mark(project: Project, plan: str, status: str) -> None:
-    """Write a status that the plan has, or may have next, into its file, changing nothing else in it."""
-    from planforge.app import statuses
-    from planforge.documents.plan import PlanStatus, with_status
-    from planforge.kernel.objects import write_atomically
-
-    found = row(project, plan)
-    statuses.require_of(found, status)
-    if not found.path:
-        return
-    path: Path = project.root / found.path
-    if path.exists():
-        before = text(project, found)
-        after = with_status(before, PlanStatus(status))
-        if after != before:
-            write_atomically(path, after.encode())
-
-
-def mark_as_recorded(project: Project, plan: str) -> str:
-    """
-    Have the file say the status that the ledger says; why it does not say so, or nothing if it does.
-
-    What is on record holds whatever the file says. So it is no error if somebody has made something else of
-    the file, or if it cannot be written.
-    """
-    for found in project.ledger.select(PlanRow, "plans WHERE plan = ? AND path <> ''", plan):
-        try:
-            mark(project, found.plan, found.status)
-        except (InvalidDocument, NotFound) as error:
-            return f"`{found.path}` does not say {found.status}: {error.message}"
-        except OSError as error:
-            return f"`{found.path}` does not say {found.status}: {error.strerror}"
-    return ""

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planforge.actions import Action, Advice
+from planforge.app.places import STATE
 from planforge.errors import LedgerUnreadable, NotInitialised
 from planforge.kernel.ledger import Ledger
 
 if TYPE_CHECKING:
     from planforge.app.settings import Settings
     from planforge.workspace.git import Git
-
-STATE = ".planforge"
 
 
 OPEN: WeakSet[Ledger] = WeakSet()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import TEXT, Action, Advice, see
-from planforge.app import lesson_file, lessons, plans, tasks
+from planforge.app import lesson_file, lessons, plans, task_rows
 from planforge.app.lessons import LONGEST, SENTENCE, SENTENCES, LessonChange, New
 from planforge.documents import lessons as document
 from planforge.errors import InvalidDocument, InvalidInput, NotFound
@@ -128,7 +128,7 @@ def _beginning(text: str) -> str:
 def _subject(project: Project, name: str) -> str:
     """The plan or the task that a name means; a number alone is a plan's."""
     if name.strip().startswith("task-"):
-        return tasks.row(project, name).task
+        return task_rows.row(project, name).task
     return plans.row(project, name).plan
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from planforge.app import plans, tasks
+from planforge.app import plans, task_rows
 from planforge.errors import CannotPerform
 from planforge.kernel import events
 from planforge.kernel.effects import HeldPlan, Queue, QueuedPlan, QueuedStep
@@ -34,7 +34,7 @@ from planforge.workspace.landing.merges import Work, beyond, changed, facts, is_
 if TYPE_CHECKING:
     from planforge.app.plans import PlanRow
     from planforge.app.project import Project
-    from planforge.app.tasks import TaskRow
+    from planforge.app.task_rows import TaskRow
 
 MADE = ("PatchProposed", "PatchApplied", "PlanLanded", "LandingCaughtUp")
 """The facts that say which commits on branches are of Planforge's making."""
@@ -214,7 +214,7 @@ def made(project: Project) -> set[str]:
 
 def require_wanted(project: Project, name: str) -> None:
     """Refuse to land what a person has closed, cancelled or abandoned, perhaps while it was being tested."""
-    row = tasks.row(project, name) if is_named(name, Kind.TASK) else plans.row(project, name)
+    row = task_rows.row(project, name) if is_named(name, Kind.TASK) else plans.row(project, name)
     if row.status in GIVEN_UP:
         raise CannotPerform(f"it is {row.status}")
 
@@ -223,7 +223,7 @@ def queue(project: Project, branch: str, tip: str, names: Collection[str] = ()) 
     """What may land on `tip`, the next plan first; of `names` alone, if there are any."""
     git = project.git
     stories = {row.plan: story(project, row) for row in plans.rows(project)}
-    stories |= {row.task: story_of_task(project, row) for row in tasks.rows(project) if row.branch}
+    stories |= {row.task: story_of_task(project, row) for row in task_rows.rows(project) if row.branch}
     owners = {commit: found.plan for found in stories.values() for commit in found.applied}
     known = Known(owners, made(project))
     ready: list[QueuedPlan] = []
@@ -350,7 +350,7 @@ def work(project: Project, tip: str) -> list[Work]:
     """What is on its way to a branch at `tip`: branches of plans and tasks, and steps that are under way."""
     found = [
         Work(row.task, row.landed)
-        for row in tasks.rows(project)
+        for row in task_rows.rows(project)
         if row.status == "committed" and not has(project.git, tip, row.landed)
     ]
     for row in plans.rows(project):

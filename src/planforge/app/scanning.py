@@ -24,6 +24,7 @@ import msgspec
 
 from planforge import __version__
 from planforge.app import settings
+from planforge.app.places import SETTINGS
 from planforge.errors import InvalidInput, NotFound
 from planforge.kernel.directories import walk
 from planforge.rules.sarif import Log
@@ -158,7 +159,7 @@ def scan(
 def project_of(start: Path) -> Path:
     """The directory that paths are relative to: the nearest with settings or a repository, else `start`."""
     for directory in (start, *start.parents):
-        if (directory / settings.FILE).is_file() or is_repository(directory / ".git"):
+        if (directory / SETTINGS).is_file() or is_repository(directory / ".git"):
             return directory
     return start
 
@@ -172,7 +173,7 @@ def _rule(word: str) -> str:
 
 
 def _expired(waivers: Sequence[Waiver], today: date, wanted: frozenset[str]) -> tuple[Issue, ...]:
-    return () if wanted and "expired-waiver" not in wanted else expired(waivers, today, settings.FILE)
+    return () if wanted and "expired-waiver" not in wanted else expired(waivers, today, SETTINGS)
 
 
 def _strict(root: Path) -> bool:

@@ -14,12 +14,13 @@ from typing import Literal
 
 import msgspec
 
-from planforge.actions import Action, Advice, Hint
+from planforge.actions import Action, Advice
 from planforge.agents.prices import Price
 from planforge.agents.profiles import Profile, problems
 from planforge.agents.roster import complete
 from planforge.agents.tiers import Overrides
-from planforge.app.plans import PLANS
+from planforge.app.places import PLANS, SETTINGS
+from planforge.app.settings_names import require_agents, require_roles, wrong
 from planforge.documents import toml
 from planforge.errors import InvalidInput
 from planforge.kernel.events import Amounts
@@ -34,8 +35,6 @@ from planforge.workspace.checks import Check
 from planforge.workspace.preparation import Preparation
 from planforge.workspace.sandbox import Sandboxing
 from planforge.workspace.secrets import SecretSettings
-
-FILE = "planforge.toml"
 
 MOST = 1_000_000_000
 """More than this of anything in the settings is a slip of the pen."""
@@ -301,7 +300,7 @@ class Settings(_Section, frozen=True, kw_only=True):
 
 def read(root: Path) -> Settings:
     """The settings of the project at `root`."""
-    path = root / FILE
+    path = root / SETTINGS
     try:
         content = read_regular(path)
     except FileNotFoundError as error:
@@ -312,16 +311,14 @@ def read(root: Path) -> Settings:
         raise InvalidInput(f"cannot read `{path}`: {error.strerror}") from error
     settings = parse(content)
     if settings.agents.roles or settings.agents.models or settings.budget.roles:
-        from planforge.app.settings_names import require_roles
-
         require_roles(root, settings)
     return settings
 
 
 def parse(content: bytes) -> Settings:
     """The settings that such a file says."""
-    said = toml.parse(content, FILE)
-    settings = toml.convert(said, Settings, FILE)
+    said = toml.parse(content, SETTINGS)
+    settings = toml.convert(said, Settings, SETTINGS)
     if settings.agents.profiles:
         settings = _with_what_is_known(settings, said["agents"]["profiles"])
     for key, value in _values(settings, ()):
@@ -343,15 +340,8 @@ def parse(content: bytes) -> Settings:
         if path or not may_be_empty:
             _require_path(key, path)
     if settings.agents != AgentSettings():
-        from planforge.app.settings_names import require_agents
-
         require_agents(settings.agents)
     return settings
-
-
-def wrong(problem: str, hint: Hint | None = None) -> InvalidInput:
-    """What is said about a setting that makes no sense."""
-    return InvalidInput(f"`{FILE}`: {problem}", hint)
 
 
 def _with_what_is_known(settings: Settings, said: dict[str, dict[str, object]]) -> Settings:

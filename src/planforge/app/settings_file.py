@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planforge.app.settings import FILE, parse
+from planforge.app.places import SETTINGS
+from planforge.app.settings import parse
 from planforge.documents import toml
 from planforge.errors import InvalidInput
 from planforge.kernel.files import read_regular
@@ -33,9 +34,9 @@ def add(project: Project, name: Sequence[str], said: Mapping[str, object]) -> st
     """Write a new table; returns its text."""
     with _changing(project) as path:
         before = _text(path)
-        expected = toml.parse(before.encode(), FILE)
+        expected = toml.parse(before.encode(), SETTINGS)
         if _table(expected, name) is not None:
-            raise InvalidInput(f"`{FILE}` has `{toml.dotted(tuple(name))}` already")
+            raise InvalidInput(f"`{SETTINGS}` has `{toml.dotted(tuple(name))}` already")
         newline = "\r\n" if "\r\n" in before else "\n"
         lines = [f"[{toml.dotted(tuple(name))}]", *(f"{key} = {_toml(said[key])}" for key in said)]
         text = newline.join([*lines, ""])
@@ -49,9 +50,9 @@ def remove(project: Project, name: Sequence[str]) -> str:
     """Take a table out, with all tables in it; returns its text."""
     with _changing(project) as path:
         before = _text(path)
-        expected = toml.parse(before.encode(), FILE)
+        expected = toml.parse(before.encode(), SETTINGS)
         if _table(expected, name) is None:
-            raise InvalidInput(f"`{FILE}` has no `{toml.dotted(tuple(name))}`")
+            raise InvalidInput(f"`{SETTINGS}` has no `{toml.dotted(tuple(name))}`")
         after, text = without(before, name)
         around = _table(expected, name[:-1])
         assert around is not None
@@ -90,13 +91,13 @@ def without(text: str, name: Sequence[str]) -> tuple[str, str]:
 @contextmanager
 def _changing(project: Project) -> Iterator[Path]:
     """The settings file itself, wherever it is a link to, with nobody else of us at it."""
-    with held(project.state / "locks" / "settings.lock", f"a change of `{FILE}`", wait=True):
-        yield (project.root / FILE).resolve()
+    with held(project.state / "locks" / "settings.lock", f"a change of `{SETTINGS}`", wait=True):
+        yield (project.root / SETTINGS).resolve()
 
 
 def _text(path: Path) -> str:
     try:
-        return toml.decode(read_regular(path), FILE)
+        return toml.decode(read_regular(path), SETTINGS)
     except FileNotFoundError:
         return ""
     except OSError as error:
@@ -121,12 +122,12 @@ def _put(said: dict[str, Any], name: Sequence[str], table: Mapping[str, object])
 def _write(path: Path, text: str, expected: Mapping[str, Any]) -> None:
     """Write the file, if it then says what is expected, and the settings can be read."""
     try:
-        right = _same(toml.parse(text.encode(), FILE), expected)
+        right = _same(toml.parse(text.encode(), SETTINGS), expected)
     except InvalidInput:
         right = False
     if not right:
         raise InvalidInput(
-            f"`{FILE}` is written in a way that Planforge does not change, so it is left as it is",
+            f"`{SETTINGS}` is written in a way that Planforge does not change, so it is left as it is",
             "change it by hand: docs/agents.md says what a table of an agent has",
         )
     parse(text.encode())

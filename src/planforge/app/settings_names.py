@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from planforge.actions import Action, Advice
+from planforge.actions import Action, Advice, Hint
 from planforge.agents import roster
 from planforge.agents.tiers import TIERS
-from planforge.app.settings import AgentSettings, Settings, wrong
+from planforge.app.places import SETTINGS
 from planforge.documents import toml
-from planforge.errors import nearest
+from planforge.errors import InvalidInput, nearest
+
+if TYPE_CHECKING:
+    from planforge.app.settings import AgentSettings, Settings
 
 WORKTREES = ("forge", "chat")
 """Stages that are in no pipeline: the worktrees of `workflows/forge.py` and `workflows/chat.py`."""
@@ -74,3 +78,8 @@ def _require(
         raise wrong(f"{problem}; did you mean `{toml.dotted((*key[:-1], near)) if is_key else near}`?")
     listed = f"known are {', '.join(f'`{each}`' for each in known)}"
     raise wrong(problem, Advice("{}; see {}", listed, list_) if list_ else listed)
+
+
+def wrong(problem: str, hint: Hint | None = None) -> InvalidInput:
+    """What is said about a setting that makes no sense."""
+    return InvalidInput(f"`{SETTINGS}`: {problem}", hint)

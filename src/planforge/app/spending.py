@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import Action, Advice
-from planforge.app.settings import FILE, BudgetSettings, Limits
+from planforge.app import places
+from planforge.app.settings import BudgetSettings, Limits
 from planforge.errors import BudgetGone
 from planforge.kernel import budgets
 from planforge.kernel.budgets import Account
@@ -160,16 +161,16 @@ class Spending:
     def _allow(self, scope: str, limits: Limits | None) -> None:
         """Do as the settings say. A limit that is gone from them is lifted, unless somebody else set it."""
         if limits is not None:
-            budgets.allow(self._ledger, scope, limits.amounts, FILE)
+            budgets.allow(self._ledger, scope, limits.amounts, places.SETTINGS)
         elif budgets.account(self._ledger, scope).limits != Amounts() and self._is_ours(scope):
-            budgets.allow(self._ledger, scope, Amounts(), FILE)
+            budgets.allow(self._ledger, scope, Amounts(), places.SETTINGS)
 
     def _is_ours(self, scope: str) -> bool:
         actor = ""
         for recorded in self._ledger.stream(budgets.STREAM):
             if isinstance(recorded.event, BudgetSet) and recorded.event.scope == scope:
                 actor = recorded.event.actor
-        return actor == FILE
+        return actor == places.SETTINGS
 
     def _explained(
         self, error: BudgetGone, scopes: dict[str, tuple[str, Limits | None]], asked: Amounts
@@ -181,7 +182,11 @@ class Spending:
             for kind in _short(budgets.account(self._ledger, scope), asked)
             if limits is not None
         ]
-        what = f"raise {' and '.join(raised)} in `{FILE}`" if raised else f"allow it more ({error.hint})"
+        what = (
+            f"raise {' and '.join(raised)} in `{places.SETTINGS}`"
+            if raised
+            else f"allow it more ({error.hint})"
+        )
         message = f"the budget is used up: {error.message}"
         return BudgetGone(message, Advice("{}, then run {}", what, Action("resume", self._run)))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import TEXT, Action, Advice
-from planforge.errors import RefusedByGate
+from planforge.errors import InvalidDocument, NotFound, RefusedByGate
 from planforge.kernel import events
 from planforge.kernel.ledger import Write
 from planforge.kernel.work.items import Kind, kind_of
@@ -185,7 +185,7 @@ def _decided(project: Project, plan: str, decide: Callable[[], events.ItemMoved]
     except IllegalTransition:
         _mark_final(project, plan)
         raise
-    plans.mark_as_recorded(project, plan)
+    mark_as_recorded(project, plan)
     return plans.row(project, plan)
 
 
@@ -222,7 +222,7 @@ def _mark_final(project: Project, plan: str) -> None:
 
     found = plans.row(project, plan)
     if found.status in PLAN.final:
-        plans.mark_as_recorded(project, plan)
+        mark_as_recorded(project, plan)
 
 
 def _lacking(project: Project, plan: str) -> str:
@@ -242,3 +242,43 @@ def _doubt(project: Project, row: PlanRow) -> str:
         return ""  # a small change without a plan has evidence, and no audit
     badge = plans.badge_of(steps)
     return "" if badge in (Badge.VERIFIED, Badge.AUDITED) else f"its evidence is {badge}"
+
+
+# The file of a plan says its status
+
+
+def mark(project: Project, plan: str, status: str) -> None:
+    """Write a status that the plan has, or may have next, into its file, changing nothing else in it."""
+    from planforge.app import plans
+    from planforge.documents.plan import PlanStatus, with_status
+    from planforge.kernel.objects import write_atomically
+
+    found = plans.row(project, plan)
+    require_of(found, status)
+    if not found.path:
+        return
+    path = project.root / found.path
+    if path.exists():
+        before = plans.text(project, found)
+        after = with_status(before, PlanStatus(status))
+        if after != before:
+            write_atomically(path, after.encode())
+
+
+def mark_as_recorded(project: Project, plan: str) -> str:
+    """
+    Have the file say the status that the ledger says; why it does not say so, or nothing if it does.
+
+    What is on record holds whatever the file says. So it is no error if somebody has made something else of
+    the file, or if it cannot be written.
+    """
+    from planforge.app import plans
+
+    for found in project.ledger.select(plans.PlanRow, "plans WHERE plan = ? AND path <> ''", plan):
+        try:
+            mark(project, found.plan, found.status)
+        except (InvalidDocument, NotFound) as error:
+            return f"`{found.path}` does not say {found.status}: {error.message}"
+        except OSError as error:
+            return f"`{found.path}` does not say {found.status}: {error.strerror}"
+    return ""

@@ -8,7 +8,6 @@ pass in their own name, or abandon it. A committed one lands through the queue, 
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +15,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import REQUEST, TEXT, Action, Advice, Blank
-from planforge.errors import CannotPerform, Conflict, InvalidInput, NotFound, PlanEdited, RefusedByGate
+from planforge.app import task_rows
+from planforge.app.task_rows import StageRow, TaskRow
+from planforge.errors import CannotPerform, Conflict, InvalidInput, PlanEdited, RefusedByGate
 from planforge.kernel.files import read_regular
 from planforge.kernel.ledger import Write
 from planforge.kernel.objects import address, write_atomically
-from planforge.kernel.work.items import Kind, following, parse
+from planforge.kernel.work.items import Kind, following
 from planforge.rules.gates.evaluation import VOID
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from planforge.rules.pipelines import Pipeline, Stage
     from planforge.workflows.course import Course, PipelineRequest, Player, Standing
 
-FINAL = ("landed", "delivered", "abandoned")
-COMMITTED = "committed"
-STUCK = ("blocked", "escalated")
 APPROVED = "approved"
 OVERRIDDEN = "overridden by "
 """How the reason of a stage begins that a person let pass."""
@@ -43,47 +41,6 @@ MORE = 2
 
 LINE = 500
 """So many characters of detail a line of progress has."""
-
-
-class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the list of tasks."""
-
-    task: str
-    title: str
-    request: str
-    pipeline: str
-    path: str
-    status: str
-    stage: str
-    reason: str
-    branch: str
-    landed: str
-    updated_at: str
-
-    @property
-    def stuck(self) -> bool:
-        """Whether a person has to look."""
-        return self.status in STUCK
-
-    @property
-    def open(self) -> bool:
-        """Whether something can be done about it still."""
-        return self.status not in FINAL
-
-
-class StageRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stage came to last."""
-
-    stage: str
-    iteration: int
-    outcome: str
-    verdict: str
-    judged: str
-    reason: str
-    document: str
-    object: str
-    proposed: str
-    at: str
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,37 +61,21 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """The ways on."""
 
 
-def rows(project: Project) -> list[TaskRow]:
-    """All tasks, oldest first."""
-    return project.ledger.select(TaskRow, "tasks ORDER BY length(task), task")
-
-
-def row(project: Project, name: str) -> TaskRow:
-    """The task that `name` means: `task-007`, `task-7` or `7`."""
-    with suppress(InvalidInput):
-        for found in project.ledger.select(TaskRow, "tasks WHERE task = ?", parse(name, Kind.TASK)):
-            return found
-    raise NotFound(f"there is no task `{name}`", Advice("see {}", Action("task list")))
-
-
-def stages(project: Project, task: str) -> tuple[StageRow, ...]:
-    """What the stages came to, in the order in which they did."""
-    return tuple(project.ledger.select(StageRow, "stages WHERE task = ? ORDER BY at, stage", task))
-
-
 def view(project: Project, name: str) -> TaskView:
     """A task in full, with the ways on."""
-    found = row(project, name)
-    return TaskView(task=found, stages=stages(project, found.task), next=tuple(_ways_on(project, found)))
+    found = task_rows.row(project, name)
+    return TaskView(
+        task=found, stages=task_rows.stages(project, found.task), next=tuple(_ways_on(project, found))
+    )
 
 
 def _ways_on(project: Project, found: TaskRow) -> Iterator[Way]:
-    if found.status in FINAL:
+    if found.status in task_rows.FINAL:
         return
     if busy := _unfinished(project, found.task):
         yield from _ways_of_run(project, busy)
         return
-    if found.status == COMMITTED:
+    if found.status == task_rows.COMMITTED:
         does = "merges it into your branch, once the merged tree has passed"
         yield Way(command=Action("land", found.task), does=does, cost="no tokens")
     else:
@@ -210,7 +151,9 @@ def _stage_after_text(project: Project, found: TaskRow) -> tuple[str, str] | Non
     index = next((number for number, each in enumerate(of) if each.name == found.stage), len(of))
     if not found.stuck or index + 1 >= len(of) or not of[index].writes:
         return None
-    written = any(each.stage == found.stage and each.document for each in stages(project, found.task))
+    written = any(
+        each.stage == found.stage and each.document for each in task_rows.stages(project, found.task)
+    )
     return (of[index].leaves, of[index + 1].name) if written else None
 
 
@@ -272,7 +215,7 @@ def _opened(project: Project, chosen: Pipeline, title: str, request: str) -> Ite
         raise InvalidInput(f"`run.tasks` leads out of the repository: `{directory}`")
     work.require_directory(project, directory, "documents of tasks")
     names = [path.name for path in (project.root / directory).glob("task-*")]
-    task = following(Kind.TASK, [*names, *(each.task for each in rows(project))])
+    task = following(Kind.TASK, [*names, *(each.task for each in task_rows.rows(project))])
     path = f"{directory}/{task}-{slug(title)}"
     return ItemOpened(item=task, title=title, request=request, pipeline=chosen.name, path=path)
 
@@ -281,7 +224,7 @@ def resume(project: Project, name: str, *, at: str, rounds: int, actor: str, rea
     """Have a task go on at a stage, as somebody wants it to; the new run."""
     from planforge.app import pipelines, runs, work
 
-    found = row(project, name)
+    found = task_rows.row(project, name)
     chosen = pipelines.runnable(project, found.pipeline)
     _require_resumable(project, found, actor)
     course = _course(project, found)
@@ -301,7 +244,7 @@ def resume(project: Project, name: str, *, at: str, rounds: int, actor: str, rea
             reason=reason,
         )
     going_on = msgspec.structs.replace(
-        left, status=row(project, name).status, start=chosen.stages[index].name, rounds=rounds
+        left, status=task_rows.row(project, name).status, start=chosen.stages[index].name, rounds=rounds
     )
     return runs.begin(project, "pipeline", found.task, lambda run: msgspec.structs.replace(going_on, run=run))
 
@@ -343,7 +286,7 @@ def _left_by_earlier_runs(
     from planforge.workflows.course import Standing
 
     known = {stage.name for stage in chosen.stages}
-    came = [each for each in stages(project, found.task) if each.stage in known]
+    came = [each for each in task_rows.stages(project, found.task) if each.stage in known]
     # A change that could not land is made anew.
     refused = queue.story_of_task(project, found).refused_at
     proposed = [each.proposed for each in came if each.proposed and each.at > refused]
@@ -448,7 +391,7 @@ def override(project: Project, name: str, *, stage: str, actor: str, reason: str
     from planforge.app import pipelines
     from planforge.kernel.events import StageEnded
 
-    found = row(project, name)
+    found = task_rows.row(project, name)
     chosen = pipelines.find(project.root, found.pipeline)
     of = chosen.stages[chosen.index(stage)]
     if of.verdict in ("", "evidence"):
@@ -465,7 +408,7 @@ def override(project: Project, name: str, *, stage: str, actor: str, reason: str
             f"`{stage}` judges {nothing}, which is not there yet",
             Advice("run {} first", Action("task resume", found.task)),
         )
-    came = next((each for each in stages(project, found.task) if each.stage == stage), None)
+    came = next((each for each in task_rows.stages(project, found.task) if each.stage == stage), None)
     passed = StageEnded(
         task=found.task,
         stage=stage,
@@ -484,17 +427,17 @@ def override(project: Project, name: str, *, stage: str, actor: str, reason: str
     event = "override the code's review" if code else "override the plan's review"
     event = "override the approver" if code and of.verdict == "person" else event
     _move(project, found.task, event, passed, actor=actor, reason=reason.strip())
-    return row(project, name)
+    return task_rows.row(project, name)
 
 
 def abandon(project: Project, name: str, *, actor: str, reason: str) -> TaskRow:
     """Give a task up. What there is of it is kept."""
-    found = row(project, name)
+    found = task_rows.row(project, name)
     if not reason.strip():
         raise InvalidInput("a task is abandoned only for a reason", 'say why: `--reason "..."`')
     _require_possible(project, found, actor)
     _move(project, found.task, "abandon", actor=actor, reason=reason.strip())
-    return row(project, name)
+    return task_rows.row(project, name)
 
 
 def stopped(project: Project, task: str, run: str, reason: str) -> list[Event]:
@@ -502,8 +445,8 @@ def stopped(project: Project, task: str, run: str, reason: str) -> list[Event]:
     from planforge.kernel.events import ItemMoved, TaskEnded
     from planforge.kernel.work.lifecycle.tables import TASK
 
-    found = project.ledger.select(TaskRow, "tasks WHERE task = ?", task)
-    if not found or found[0].status in (*FINAL, *STUCK):
+    found = project.ledger.select(task_rows.TaskRow, "tasks WHERE task = ?", task)
+    if not found or found[0].status in (*task_rows.FINAL, *task_rows.STUCK):
         return []
     status = TASK.after(found[0].status, "block")
     return [
@@ -517,7 +460,7 @@ def _move(project: Project, task: str, event: str, *also: Event, actor: str, rea
     from planforge.kernel.work.lifecycle.tables import TASK
 
     def decide() -> list[Write]:
-        status = TASK.after(row(project, task).status, event, task)
+        status = TASK.after(task_rows.row(project, task).status, event, task)
         moved = ItemMoved(item=task, by=event, status=status, actor=actor, reason=reason)
         return [Write(task, None, [*also, moved])]
 
@@ -526,7 +469,7 @@ def _move(project: Project, task: str, event: str, *also: Event, actor: str, rea
 
 def _require_resumable(project: Project, found: TaskRow, actor: str) -> None:
     _require_possible(project, found, actor)
-    if found.status == COMMITTED:
+    if found.status == task_rows.COMMITTED:
         raise RefusedByGate(f"`{found.task}` is committed", Advice("run {}", Action("land", found.task)))
 
 
@@ -539,7 +482,7 @@ def _require_possible(project: Project, found: TaskRow, actor: str) -> None:
             f"`{found.task}` has an unfinished run, `{busy}`",
             Advice("resume it: {}, or end it: {}", Action("resume", busy), Action("cancel", busy)),
         )
-    if found.status in FINAL:
+    if found.status in task_rows.FINAL:
         raise RefusedByGate(
             f"`{found.task}` is {found.status}",
             Advice("open a new task: {}", Action("pipeline run", Blank("PIPELINE"), REQUEST)),
@@ -577,7 +520,7 @@ def write_document(project: Project, task: str, name: str, text: str, replaces: 
 
 
 def _document(project: Project, task: str, name: str) -> Path:
-    directory = (project.root / row(project, task).path).resolve()
+    directory = (project.root / task_rows.row(project, task).path).resolve()
     if Path(name).name != name or not directory.is_relative_to(project.root.resolve()):
         raise InvalidInput(f"`{name}` is not the name of a document")
     return directory / name
@@ -606,7 +549,7 @@ def progress(project: Project, name: str) -> Iterator[Progress]:
     """Everything that happened to a task, oldest first."""
     from planforge.kernel.filters import Filter, read
 
-    task = row(project, name).task
+    task = task_rows.row(project, name).task
     kinds = ("StageStarted", "StageEnded", "FrictionNoted", "ItemMoved", "TaskEnded")
     for recorded in read(project.ledger, Filter(kinds=kinds)):
         if task in (getattr(recorded.event, "task", ""), getattr(recorded.event, "item", "")):
@@ -641,10 +584,10 @@ def _progress(recorded: Recorded) -> Progress:
 
 def verdict(project: Project, task: str, stage: str) -> str | None:
     """What a stage of a task came to last; `void` if what it judged has changed since."""
-    came = next((each for each in stages(project, task) if each.stage == stage), None)
+    came = next((each for each in task_rows.stages(project, task) if each.stage == stage), None)
     if came is None or not came.verdict:
         return None
-    course = _course(project, row(project, task))
+    course = _course(project, task_rows.row(project, task))
     known = {each.name for each in course.request.pipeline.stages}
     return course.verdict(stage) if stage in known else came.verdict
 
@@ -657,5 +600,5 @@ def field(project: Project, task: str, name: str) -> str | None:
     kind, _, rest = name.partition(".")
     if kind != "task" or rest not in FIELDS:
         raise KeyError(name)
-    value: str = getattr(row(project, task), rest)
+    value: str = getattr(task_rows.row(project, task), rest)
     return value or None

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from planforge.actions import REQUEST, Action, Advice, Verb
 from planforge.app import landing, plans, runs
 from planforge.app.decisions import approvals
-from planforge.app.project import STATE
-from planforge.errors import Conflict, InvalidInput, NoRepository
+from planforge.app.places import STATE
+from planforge.errors import InvalidInput, NoRepository
 from planforge.kernel.events import ItemOpened
-from planforge.kernel.redaction import Redactor
 from planforge.kernel.work.items import Kind, following
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
-    from planforge.documents.imports import Imported
-    from planforge.workflows.forge import ForgeRequest
     from planforge.workflows.plan_run import PlanRunRequest
 
 ROLES_OF_FORGE = ("drafter", "auditor", "reviser")
@@ -44,55 +39,6 @@ ITEMS: dict[str, Verb] = {
 }
 LISTS: dict[str, Verb] = {"phase": "plan list", "step": "plan list", "lesson": "lesson list"}
 """What to do about an item that somebody names where a request is expected, by itself or in a list."""
-
-
-def begin_forge(
-    project: Project, request: str, *, cap: int | None = None, context: Imported | None = None
-) -> str:
-    """Give the request a plan of its own and record the run; nothing is started yet."""
-    from planforge.app import creating
-
-    require_agents(project, ROLES_OF_FORGE)
-    title = title_of(request)
-
-    given = Redactor.of_environment().text(context.text) if context else ""
-    source = context.source if context else ""
-
-    while True:
-        created = new_plan(project, title, request, description=given)
-        asking = msgspec.structs.replace(
-            forge_request(project, created.item, title, request, cap=cap),
-            task=created.parent,
-            context=given,
-            source=source,
-            form=creating.own_form(project, created, request, given, source),
-        )
-        try:
-            return runs.begin(project, "forge", created.item, _always(asking), created)
-        except Conflict:
-            continue  # another process took this plan number; the next one is ours
-
-
-def forge_request(
-    project: Project, plan: str, title: str, request: str, *, cap: int | None = None
-) -> ForgeRequest:
-    """What a forge of this plan is asked, as the settings have it."""
-    from planforge.workflows.forge import ForgeRequest
-
-    return ForgeRequest(
-        plan=plan,
-        title=title,
-        request=request,
-        project=project.root.name,
-        today=today(),
-        base=head(project),
-        cap=cap or project.settings.forge.cap,
-        research=project.settings.forge.research,
-    )
-
-
-def _always(asking: ForgeRequest) -> Callable[[str], ForgeRequest]:
-    return lambda _: asking
 
 
 def begin_plan_run(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from calls import Command, Said, caller
-from planforge.app import work
+from planforge.app import forges, work
 from planforge.app.project import Project
 from planforge.kernel.events import AuditRecorded
 from rehearsals import Rehearsal, copied
@@ -319,7 +319,7 @@ def test_a_reviser_that_changes_nothing_ends_the_forge_and_the_screen_says_how_t
 def test_resume_goes_on_with_every_run_and_says_what_each_waits_for(call: Command, at: Rehearsal) -> None:
     project = Project(at.root)
     for request in ("The first thing", "The second thing", "The third thing"):
-        work.begin_forge(project, request)
+        forges.begin_forge(project, request)
     project.ledger.close()
     nonsense, drafted = says("Sure! What shall I do?"), says(NEW)
     play(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from calls import Command, caller
-from planforge.app import work
+from planforge.app import forges
 from planforge.app.project import Project
 from planforge.app.runs import driver
 from planforge.errors import PlanforgeError
@@ -271,7 +271,7 @@ def test_a_directory_that_becomes_a_file_interrupts_a_forge_that_can_be_resumed(
     play(at, ((("Role: drafter",), says(PLAN)), (("Role: auditor",), says(CLEAN))))
     at.settings('[forge]\nplans = "papers/plans"\n')
     project = Project(at.root)
-    run = work.begin_forge(project, "Other texts")
+    run = forges.begin_forge(project, "Other texts")
 
     def spoil(recorded: Recorded) -> None:
         if isinstance(recorded.event, EffectCompleted) and not (at.root / "papers").exists():

@@ -18,7 +18,7 @@ import pytest
 import texts
 from calls import Command, Said, caller
 from fixing import REQUEST, prepared
-from planforge.app import plans, report, runs, tasks
+from planforge.app import plans, report, runs, task_rows, tasks
 from planforge.app.overview import overview
 from planforge.app.project import Project
 from planforge.app.runs import cancellation, driver
@@ -155,7 +155,7 @@ def _overridden(reached: Reach, stage: str) -> Reach:
 def _edited_after_its_approval(place: Path) -> Project:
     project = _at_the_gate(place)
     decided(project)
-    plan = project.root / tasks.row(project, "1").path / "PLAN.md"
+    plan = project.root / task_rows.row(project, "1").path / "PLAN.md"
     plan.write_text(f"{plan.read_text()}\nAnd a command for it.\n")
     with suppress(NeedsPerson):
         assert not go(project, runs.rows(project)[-1].run).succeeded
@@ -218,11 +218,11 @@ def test_what_is_offered_about_a_task_leads_to_a_status_of_its_table(
     while number < len(commands):
         (place := tmp_path / str(number)).mkdir()
         project = reach(place)
-        assert tasks.row(project, "1").status == status
+        assert task_rows.row(project, "1").status == status
         commands = offered_of_task(project)
         assert commands, status
         said = typed(caller(project.root, monkeypatch, capsys), commands[number])
-        found = tasks.row(project, "1")
+        found = task_rows.row(project, "1")
         told = f"{commands[number]}: {said.code}, {found.status}\n{said.out}\n{said.err}"
         assert said.code in LEGAL, told
         assert "Traceback" not in said.err, told

@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.app.conformance.outcomes import Outcome
 from planforge.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -26,21 +26,6 @@ if TYPE_CHECKING:
 
 AT_ONCE = 3
 """How many checks are under way at once; most of the time an agent is waited for."""
-
-
-class Outcome(StrEnum):
-    """How a check ended."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    CANNOT_TELL = "cannot tell"
-
-
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check came to."""
-
-    outcome: Outcome
-    what: str
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):

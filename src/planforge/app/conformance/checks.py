@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from planforge.app.conformance import Outcome, Seen, script
+from planforge.app.conformance import script
+from planforge.app.conformance.outcomes import Outcome, Seen
 from planforge.app.conformance.scratch import Scratch, scratch
 from planforge.app.settings import Settings
 from planforge.errors import (

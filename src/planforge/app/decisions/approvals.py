@@ -42,7 +42,7 @@ def approve(project: Project, name: str, *, actor: str, seen: str | None = None)
     deciders.require_current(seen, _current(project, plan, content))
     require_whole(project, plan, on_disk, Action("plan approve", plan.plan))
     approval = give(project, plan.plan, PLAN_GATE, content, actor, alone=True)
-    plans.mark_as_recorded(project, plan.plan)
+    statuses.mark_as_recorded(project, plan.plan)
     return approval
 
 

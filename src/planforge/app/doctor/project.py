@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from planforge.actions import Action, Hint
 from planforge.app.doctor import tools
 from planforge.app.doctor.findings import FAIL, FIX, OK, UNKNOWN, WARN, Finding
-from planforge.app.project import STATE, Project
+from planforge.app.places import STATE
+from planforge.app.project import Project
 from planforge.errors import PlanforgeError
 from planforge.kernel.wording import counted
 

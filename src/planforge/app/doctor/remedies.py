@@ -19,7 +19,8 @@ from pathlib import Path
 from planforge.app.doctor.findings import Mended
 from planforge.app.doctor.leftovers import left
 from planforge.app.doctor.project import here, is_ignored
-from planforge.app.project import STATE, Project
+from planforge.app.places import STATE
+from planforge.app.project import Project
 from planforge.app.runs import rows
 from planforge.errors import PlanforgeError
 from planforge.kernel.locks import held, is_held

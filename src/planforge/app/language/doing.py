@@ -16,6 +16,7 @@ from planforge.app import (
     overview,
     phase_views,
     phases,
+    plan_pages,
     plan_rounds,
     plans,
     report,
@@ -105,7 +106,7 @@ def _line(plan: PlanRow, badge: str = "") -> str:
 
 def _show(project: Project, command: shapes.PlanShow, speaker: Speaker) -> Reply:
     del speaker
-    view = plans.view(project, command.plan)
+    view = plan_pages.view(project, command.plan)
     plan = view.plan
     lines = [_line(plan, view.badge), f"file: {plan.path}"]
     if view.edited:

@@ -177,5 +177,5 @@ def ended(project: Project, run: str, request: CancelRequested, *, exit_code: in
         project, found.subject, actor=actor, reason=reason, whatever=request.with_plan
     )
     project.ledger.append_all(writes)
-    plans.mark_as_recorded(project, found.subject)
+    statuses.mark_as_recorded(project, found.subject)
     return Ended(run=run, succeeded=False, reason=said, exit_code=exit_code)

@@ -150,7 +150,7 @@ def _leave_open(project: Project, started: RunStarted, driver: Driver, reason: s
     # drafted gets no status before that has ended well.
     for plan in project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", started.subject):
         if plan.status in ("DRAFT", "REVIEW"):
-            plans.mark_as_recorded(project, plan.plan)
+            statuses.mark_as_recorded(project, plan.plan)
 
 
 def _way_on(started: RunStarted) -> Advice:

@@ -196,7 +196,7 @@ def cancel(plan_id: str | None, reason: str, actor: str | None) -> None:
       planforge forge cancel
       planforge forge cancel 17 --reason "we do it by hand"
     """
-    from planforge.app import forges, plans
+    from planforge.app import forges, statuses
     from planforge.app.decisions import deciders
 
     project = here()
@@ -204,7 +204,7 @@ def cancel(plan_id: str | None, reason: str, actor: str | None) -> None:
     ended, plan = forges.cancel(project, plan_id, actor=who, reason=reason)
     document = {"run": ended.run, "plan": plan.plan, "status": plan.status, "reason": ended.reason}
     show(document, f"{plan.plan} is {plan.status}\n{ended.run}: {ended.reason}")
-    if note := plans.mark_as_recorded(project, plan.plan):
+    if note := statuses.mark_as_recorded(project, plan.plan):
         talk(f"! {note}")
 
 

@@ -15,7 +15,8 @@ from planforge.interfaces.cli.output import json_option, show, talk
 from planforge.interfaces.cli.progress import SIGNALS
 
 if TYPE_CHECKING:
-    from planforge.app.tasks import TaskRow, TaskView
+    from planforge.app.task_rows import TaskRow
+    from planforge.app.tasks import TaskView
 
 
 @click.group()
@@ -36,9 +37,9 @@ def list_() -> None:
       planforge task list
       planforge task list --json | jq -r '.[] | select(.status == "escalated") | .task'
     """
-    from planforge.app import tasks
+    from planforge.app import task_rows
 
-    found = tasks.rows(here())
+    found = task_rows.rows(here())
     rows = [(each.task, each.status, each.pipeline, each.stage, visible(each.title)) for each in found]
     show(found, table(rows) or "no tasks")
 

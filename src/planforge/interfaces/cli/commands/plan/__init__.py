@@ -19,7 +19,8 @@ from planforge.interfaces.cli.output import json_option, show, talk, wants_json
 from planforge.interfaces.cli.typed import line, next_lines, text
 
 if TYPE_CHECKING:
-    from planforge.app.plans import PlanRow, PlanView
+    from planforge.app.plan_pages import PlanView
+    from planforge.app.plans import PlanRow
     from planforge.app.project import Project
 
 STATUSES = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING", "DONE", "CLOSED", "CANCELLED")
@@ -101,14 +102,14 @@ def show_(plan_id: str, recorded: bool) -> None:
       planforge plan show 1
       planforge plan show 1 --recorded > docs/plans/plan-001-restored.md
     """
-    from planforge.app import plans
+    from planforge.app import plan_pages, plans
 
     project = here()
     if recorded:
         text = plans.recorded_text(project, plan_id)
         show({"text": text}, text)
     else:
-        show(plans.view(project, plan_id), _view)
+        show(plan_pages.view(project, plan_id), _view)
 
 
 def _view(view: PlanView) -> str:
@@ -146,7 +147,7 @@ def approve(plan_id: str, actor: str | None, seen: str | None) -> None:
       planforge plan approve 1
       planforge plan approve 1 --seen cefe3305d8b3 --as "Ada Lovelace"
     """
-    from planforge.app import phases, plans
+    from planforge.app import phases, plans, statuses
     from planforge.app.decisions import approvals, deciders
 
     project = here()
@@ -156,7 +157,7 @@ def approve(plan_id: str, actor: str | None, seen: str | None) -> None:
     lines = [f"approved {plan.plan} at {approval.content[:12]} by {approval.actor}"]
     lines += [f"next: {line(each)}" for each in phases.after_approval(project, plan, approval.content)]
     show(approval, "\n".join(lines))
-    _warn(plans.mark_as_recorded(project, plan.plan))
+    _warn(statuses.mark_as_recorded(project, plan.plan))
 
 
 def _warn(note: str) -> None:
@@ -179,7 +180,7 @@ def cancel(plan_id: str, actor: str | None, reason: str) -> None:
     Example:
       planforge plan cancel 1 --reason "the request was withdrawn"
     """
-    from planforge.app import plans
+    from planforge.app import statuses
     from planforge.app.decisions import deciders
     from planforge.app.runs import cancellation
 
@@ -187,7 +188,7 @@ def cancel(plan_id: str, actor: str | None, reason: str) -> None:
     who = deciders.person_or_script(project, actor)
     found = cancellation.give_up(project, plan_id, actor=who, reason=reason)
     show(found, f"{found.plan} is {found.status}")
-    _warn(plans.mark_as_recorded(project, found.plan))
+    _warn(statuses.mark_as_recorded(project, found.plan))
 
 
 @plan.command()
@@ -230,7 +231,7 @@ def close(plan_id: str, actor: str | None, reason: str, override: bool, unlanded
         without_landing=unlanded,
     )
     show(found, f"{found.plan} is {found.status}")
-    _warn(plans.mark_as_recorded(project, found.plan))
+    _warn(statuses.mark_as_recorded(project, found.plan))
     if branch:
         talk(f"! its work has not landed and stays on `{branch}`")
         talk(f"to undo this: `planforge plan reopen {found.plan} --reason TEXT`")
