@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from planforge.app import runs
+from planforge.app import driver, runs
 from planforge.app.decisions import gates
 from planforge.app.project import Project
-from planforge.app.runs import driver
 from planforge.app.setup import initialise
 from repositories import repository
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from planforge.app import forges, runs
+from planforge.app import driver, forges, runs
 from planforge.app.project import Project
-from planforge.app.runs import driver
 from rehearsals import Actions, Rehearsal
 from repositories import repository
 

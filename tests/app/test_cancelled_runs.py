@@ -9,10 +9,20 @@ from pathlib import Path
 import pytest
 
 from fixing import ADA, prepared
-from planforge.app import fixes, forges, proof_checks, proofs, replays, task_rows, tasks, work
+from planforge.app import (
+    cancellation,
+    driver,
+    fixes,
+    forges,
+    proof_checks,
+    proofs,
+    replays,
+    task_rows,
+    tasks,
+    work,
+)
 from planforge.app.decisions import gates
 from planforge.app.project import Project
-from planforge.app.runs import cancellation, driver
 from planforge.errors import Interrupted, NeedsPerson
 from planforge.kernel.events import EffectIntended, Recorded
 from planforge.kernel.objects import Objects

@@ -10,6 +10,7 @@ from decided import of
 from fixing import ADA, REQUEST, fixed, prepared
 from planforge.actions import TEXT, Action
 from planforge.app import (
+    cancellation,
     fixes,
     landing,
     overview,
@@ -24,7 +25,6 @@ from planforge.app import (
 )
 from planforge.app.decisions import approvals, gates
 from planforge.app.project import Project
-from planforge.app.runs import cancellation
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, RefusedByGate, StaleView
 from planforge.interfaces.cli.typed import text
 from planforge.kernel import events

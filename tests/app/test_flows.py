@@ -11,10 +11,9 @@ import pytest
 
 import planforge
 from planforge.actions import TEXT, Action, Advice, Hint
-from planforge.app import compose, replays, report, runs
+from planforge.app import compose, driver, replays, report, runs
 from planforge.app.language import endings
 from planforge.app.project import Project
-from planforge.app.runs import driver
 from planforge.errors import Diverged, RefusedByGate
 from planforge.kernel.effects import ReadPlan
 from planforge.workflows.flows import DECLARED, FLOWS, Declaration, Outcome, Story

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import creating, forges, plan_pages, plan_rounds, plans, runs
+from planforge.app import cancellation, creating, forges, plan_pages, plan_rounds, plans, runs
 from planforge.app.decisions import questions
 from planforge.app.project import Project
 from planforge.app.replays import replay
-from planforge.app.runs import cancellation
 from planforge.documents.imports import Imported
 from planforge.documents.template import BUILT_IN
 from planforge.errors import InvalidDocument, InvalidInput, Locked, NeedsPerson, RefusedByGate

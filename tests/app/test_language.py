@@ -12,12 +12,11 @@ import pytest
 
 from decided import of
 from planforge.actions import TEXT, Action, Advice, Blank, Hint, Verb
-from planforge.app import forges, overview, plans, replays, runs
+from planforge.app import background, driver, forges, overview, plans, replays, runs
 from planforge.app.language import Reply, Speaker, endings, perform, talking
 from planforge.app.language import doing as doing_module
 from planforge.app.language.replies import line, shown, worded
 from planforge.app.project import Project
-from planforge.app.runs import background, driver
 from planforge.errors import InvalidInput, RefusedByGate
 from planforge.interfaces.cli.typed import command
 from planforge.kernel.driver import Call

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from planforge.app import (
+    cancellation,
     landing,
     phases,
     plans,
@@ -23,7 +24,6 @@ from planforge.app.overview import Overview, overview
 from planforge.app.phases import PhasesView
 from planforge.app.project import Project
 from planforge.app.replays import replayed
-from planforge.app.runs import cancellation
 from planforge.errors import InvalidInput, PhasesStale, RefusedByGate
 from planforge.interfaces.cli.typed import line, text
 from planforge.kernel import events

@@ -12,8 +12,7 @@ import pytest
 
 from planforge.app import settings_file
 from planforge.app.project import Project
-from planforge.app.settings import LEAST, MOST, Settings, parse, read
-from planforge.app.settings_names import WORKTREES
+from planforge.app.settings import LEAST, MOST, WORKTREES, Settings, parse, read
 from planforge.documents.toml import ANY_NAME, Key, convert, dotted, known_keys
 from planforge.errors import InvalidInput
 from planforge.interfaces.cli.typed import text

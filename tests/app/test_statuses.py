@@ -11,11 +11,10 @@ from typing import NamedTuple
 import pytest
 
 from forgeries import HISTORIES
-from planforge.app import forges, landing, plan_pages, plans, runs, statuses, work
+from planforge.app import cancellation, forges, landing, plan_pages, plans, runs, statuses, work
 from planforge.app.decisions import approvals
 from planforge.app.project import Project
 from planforge.app.replays import replay
-from planforge.app.runs import cancellation
 from planforge.documents.plan import PlanStatus, parse
 from planforge.errors import AgentLimited, RefusedByGate
 from planforge.interfaces.cli.typed import text

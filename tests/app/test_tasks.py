@@ -11,12 +11,23 @@ import pytest
 
 from calls import caller
 from planforge.actions import Action
-from planforge.app import facts, landing, pipelines, proof_checks, proofs, replays, runs, task_rows, tasks
+from planforge.app import (
+    cancellation,
+    driver,
+    facts,
+    landing,
+    pipelines,
+    proof_checks,
+    proofs,
+    replays,
+    runs,
+    task_rows,
+    tasks,
+)
 from planforge.app.decisions import gates
 from planforge.app.decisions.deciders import Current
 from planforge.app.overview import overview
 from planforge.app.project import Project
-from planforge.app.runs import cancellation, driver
 from planforge.errors import (
     CannotPerform,
     InvalidInput,

@@ -20,11 +20,10 @@ import pytest
 from calls import Command, Said, caller
 from decided import at, of
 from decided import use as taken
-from planforge.app import work
+from planforge.app import cancellation, work
 from planforge.app.decisions import approvals, deciders, gates, questions
 from planforge.app.decisions.gates import GateRow
 from planforge.app.project import Project
-from planforge.app.runs import cancellation
 from planforge.errors import NeedsPerson, RefusedByGate
 from planforge.kernel.driver import Call
 from planforge.kernel.effects import AgentAnswer, AskHuman, PassGate

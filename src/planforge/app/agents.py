@@ -20,8 +20,7 @@ from planforge.agents.profiles import NAME, REHEARSAL, Profile
 from planforge.agents.programs import Found, Memory
 from planforge.app import settings_file
 from planforge.app.places import SETTINGS
-from planforge.app.settings import AgentSettings
-from planforge.app.settings_names import agents_named
+from planforge.app.settings import AgentSettings, agents_named
 from planforge.documents import toml
 from planforge.errors import InvalidInput, NotFound, PlanforgeError
 from planforge.kernel.effects import Access

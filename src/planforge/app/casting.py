@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -24,22 +23,10 @@ from planforge.errors import InvalidInput
 from planforge.kernel.effects import Access, RunAgent
 
 if TYPE_CHECKING:
-    from planforge.app.settings import AgentSettings, Settings
+    from planforge.app.settings import AgentSettings
 
 JUDGED = {"auditor": "drafter", "reviewer": "developer"}
 """Whose work each of these judges."""
-
-
-class Place(Protocol):
-    """Where agents are chosen: a project, or a directory that has settings and no repository."""
-
-    @property
-    def root(self) -> Path:
-        """The directory."""
-
-    @property
-    def settings(self) -> Settings:
-        """What its `planforge.toml` says."""
 
 
 class Cast(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +62,7 @@ class _Named(NamedTuple):
 class Casting:
     """Chooses agents and models."""
 
-    def __init__(self, place: Place, audience: Audience = NOBODY, cast: Cast | None = None) -> None:
+    def __init__(self, place: contexts.Place, audience: Audience = NOBODY, cast: Cast | None = None) -> None:
         self._place = place
         self._audience = audience
         self._cast = cast

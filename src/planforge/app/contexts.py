@@ -12,7 +12,7 @@ import errno
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from posixpath import dirname
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from planforge.agents import standards, tiers
 from planforge.agents.roles import Library
@@ -41,9 +41,10 @@ from planforge.workspace.files import beneath
 from planforge.workspace.git.listing import Listing
 
 if TYPE_CHECKING:
-    from planforge.app.casting import Place
+    from pathlib import Path
+
     from planforge.app.project import Project
-    from planforge.app.settings import ContextSettings
+    from planforge.app.settings import ContextSettings, Settings
 
 DOCUMENTS = 100
 """How many documents about the architecture are looked at."""
@@ -65,6 +66,18 @@ answer."""
 
 
 # Roles
+
+
+class Place(Protocol):
+    """Where agents are chosen: a project, or a directory that has settings and no repository."""
+
+    @property
+    def root(self) -> Path:
+        """The directory."""
+
+    @property
+    def settings(self) -> Settings:
+        """What its `planforge.toml` says."""
 
 
 def library(project: Place) -> Library:

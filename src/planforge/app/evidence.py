@@ -22,8 +22,7 @@ import msgspec
 
 from planforge.app import settings as settings_of
 from planforge.app.project import Project
-from planforge.app.settings import Settings
-from planforge.app.settings_names import wrong
+from planforge.app.settings import Settings, wrong
 from planforge.errors import GitFailed, InvalidInput, LedgerUnreadable, NoRepository, NotFound, NotInitialised
 from planforge.kernel import evidence as kept
 from planforge.kernel import recorded_evidence

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from planforge.actions import Action, Advice, Hint
-from planforge.app import creating, fixes, phase_views, plan_rounds, plans, runs, work
+from planforge.app import cancellation, creating, fixes, phase_views, plan_rounds, plans, runs, work
 from planforge.app.contexts import constraints
 from planforge.app.decisions import approvals
-from planforge.app.runs import cancellation
 from planforge.documents import requests
 from planforge.documents.plan import (
     content_hash,

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from calls import Command, caller
-from planforge.app import forges
+from planforge.app import driver, forges
 from planforge.app.project import Project
-from planforge.app.runs import driver
 from planforge.errors import PlanforgeError
 from planforge.interfaces.cli.output import talk
 from planforge.interfaces.cli.typed import text

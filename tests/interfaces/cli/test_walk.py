@@ -18,10 +18,9 @@ import pytest
 import texts
 from calls import Command, Said, caller
 from fixing import REQUEST, prepared
-from planforge.app import plans, report, runs, task_rows, tasks
+from planforge.app import cancellation, driver, plans, report, runs, task_rows, tasks
 from planforge.app.overview import overview
 from planforge.app.project import Project
-from planforge.app.runs import cancellation, driver
 from planforge.errors import Interrupted, NeedsPerson
 from planforge.interfaces.cli.typed import line
 from planforge.kernel import events

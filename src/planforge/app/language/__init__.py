@@ -3,7 +3,7 @@ Does what a command of `rules/commands` says, for the terminal now and for web a
 
 `perform` calls the function of `app` that the command line calls, and gives back one reply: text, data, exit
 code, what to do next. Long work is begun and named in the reply; the caller drives it in the background
-(`app/runs/background.py`). `doing.py` has one function for each command, `talking.py` what is put to an agent
+(`app/background.py`). `doing.py` has one function for each command, `talking.py` what is put to an agent
 and what its answer asks for, `endings.py` how a run in the background ended, `replies.py`
 how an action is typed in a chat.
 

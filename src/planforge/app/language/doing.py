@@ -9,6 +9,8 @@ import msgspec
 
 from planforge.actions import Action, Blank
 from planforge.app import (
+    background,
+    cancellation,
     creating,
     fixes,
     forges,
@@ -26,7 +28,6 @@ from planforge.app import (
 )
 from planforge.app.decisions import approvals, deciders
 from planforge.app.language.replies import Reply, Speaker, refused, said
-from planforge.app.runs import background, cancellation
 from planforge.documents import markdown
 from planforge.documents.imports import Imported
 from planforge.documents.plan import structural_findings
@@ -35,11 +36,11 @@ from planforge.rules.commands import Command, shapes, written
 
 if TYPE_CHECKING:
     from planforge.actions import Hint
+    from planforge.app.background import Work
     from planforge.app.phases import PhasesView
     from planforge.app.plans import PlanRow
     from planforge.app.project import Project
     from planforge.app.runs import RunRow
-    from planforge.app.runs.background import Work
     from planforge.documents.imports import Imported
 
 OVER = ("DONE", "CLOSED", "CANCELLED")

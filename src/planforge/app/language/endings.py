@@ -15,9 +15,9 @@ from planforge.workflows.flows import FLOWS
 
 if TYPE_CHECKING:
     from planforge.actions import Hint
+    from planforge.app.background import Work
     from planforge.app.project import Project
     from planforge.app.runs import Ended
-    from planforge.app.runs.background import Work
 
 
 def reply(project: Project, work: Work) -> Reply:

@@ -31,7 +31,7 @@ def driven(project: Project, run: str) -> tuple[Document, int]:
 
 def watch(project: Project, run: str, *pace: float, problem: str = "") -> Ended:
     """Drive a run and show its progress, at a `pace` as `progress.shown` takes it; `problem` comes first."""
-    from planforge.app.runs import driver
+    from planforge.app import driver
     from planforge.interfaces.cli.progress import shown
 
     talk(f"{run} in {project.root}")

@@ -29,9 +29,9 @@ from planforge.interfaces.cli.typed import command
 
 if TYPE_CHECKING:
     from planforge.actions import Hint
+    from planforge.app.background import Work
     from planforge.app.language import Reply, Speaker
     from planforge.app.project import Project
-    from planforge.app.runs.background import Work
     from planforge.kernel.events import Recorded
     from planforge.workflows.chat import Said
 
@@ -180,9 +180,8 @@ class _Chat:
 
     def _ask(self, text: str) -> None:
         """Send a line to an agent, and wait for the answer."""
-        from planforge.app import language
+        from planforge.app import background, cancellation, driver, language
         from planforge.app.language import endings, talking
-        from planforge.app.runs import background, cancellation, driver
         from planforge.workflows.chat import Said
 
         try:
@@ -213,8 +212,7 @@ class _Chat:
         The work starts before the reply is shown, so that a reader of the reply can already stop it; its own
         messages come after the reply.
         """
-        from planforge.app import language
-        from planforge.app.runs import driver
+        from planforge.app import driver, language
 
         with self._printing:
             refused = []
@@ -237,8 +235,8 @@ class _Chat:
 
     def _stop_all(self) -> bool:
         """Stop the running work; True if there was any."""
+        from planforge.app import background
         from planforge.app.language import perform
-        from planforge.app.runs import background
         from planforge.rules.commands import shapes
 
         if not background.under_way(self._project):
@@ -248,7 +246,7 @@ class _Chat:
 
     def _leave(self) -> None:
         """From a pipe, wait for all work; if a person leaves, stop it."""
-        from planforge.app.runs import background
+        from planforge.app import background
 
         while not self._attended and (works := background.under_way(self._project)):
             with self._breakable():

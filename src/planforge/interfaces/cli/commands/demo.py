@@ -48,8 +48,7 @@ def demo(directory: Path | None, pace: float, agent: str, live: bool) -> int:
       planforge demo /tmp/story --json
     """
     from planforge.app import demo as demos
-    from planforge.app import report, story
-    from planforge.app.runs import driver
+    from planforge.app import driver, report, story
     from planforge.interfaces.cli.progress import shown
 
     if live and not agent:

@@ -90,8 +90,8 @@ def cancel(run: str, reason: str) -> None:
     Example:
       planforge cancel run-003 --reason "it goes the wrong way"
     """
+    from planforge.app import cancellation
     from planforge.app.decisions import deciders
-    from planforge.app.runs import cancellation
 
     project = here()
     actor = deciders.person_or_script(project, None)

@@ -180,9 +180,8 @@ def cancel(plan_id: str, actor: str | None, reason: str) -> None:
     Example:
       planforge plan cancel 1 --reason "the request was withdrawn"
     """
-    from planforge.app import statuses
+    from planforge.app import cancellation, statuses
     from planforge.app.decisions import deciders
-    from planforge.app.runs import cancellation
 
     project = here()
     who = deciders.person_or_script(project, actor)
