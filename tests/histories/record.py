@@ -3,8 +3,7 @@ Records the histories in this directory anew, with the real program: `python tes
 
 PLACE must not exist. What checks print names it, and what is recorded of an agent names the Python that runs
 this, so both should name nobody's machine (a link will do), and `HOME` should have no git identity.
-More words name recorders; without any, all record. The history of an earlier version of a flow cannot be
-recorded by this program: it was recorded before the version went up.
+More words name recorders; without any, all record.
 """
 
 from __future__ import annotations
@@ -164,6 +163,14 @@ def diverged_rule(place: Path) -> None:
     keep(root, "run-002", "diverged-because-a-failing-check-was-let-pass")
 
 
+def diverged_version(place: Path) -> None:
+    now = "request=PlanRunRequest,\n        version=2,"
+    source = changed(place, "workflows/flows.py", now, now.replace("2", "1"))
+    root = ready(place, source)
+    run(root, source, 0)
+    keep(root, "run-002", "diverged-because-version-1-of-the-flow-recorded-it")
+
+
 RECORDERS: tuple[Callable[[Path], None], ...] = (
     demo,
     retries,
@@ -174,6 +181,7 @@ RECORDERS: tuple[Callable[[Path], None], ...] = (
     diverged_prompt,
     diverged_score,
     diverged_rule,
+    diverged_version,
 )
 
 
