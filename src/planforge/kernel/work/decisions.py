@@ -2,8 +2,8 @@
 What a person decides: an approval, a gate or a question, each the same record.
 
 A decision is about a subject and its exact content, has choices with their costs, and is made once.
-A yes is used once, by one run. Whatever is asked anew under the same name voids it. `asked`, `made`
-and `used` are the facts that say so; nothing else changes the record.
+A yes is used once, by one run. Whatever is asked anew under the same name voids it, and the end of the
+run that waits for it closes it. `asked`, `made` and `used` are the facts of it.
 """
 
 from __future__ import annotations
