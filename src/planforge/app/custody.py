@@ -141,11 +141,10 @@ def _approvals(recorded: Iterable[Recorded], run: str) -> Iterator[Fault]:
                     given[plan, made.name] = (made.kind, made.number, made.content)
             case events.DecisionUsed(subject=plan, content=content) as used if item.stream == plan:
                 which = (used.kind, used.number, content)
-                if used.continues:  # the same yes still holds for going on with a plan that was stopped
-                    is_given = used_by.get((plan, used.continues)) == which
-                else:
-                    is_given = given.pop((plan, used.name), None) == which
-                if not is_given:
+                # The same yes still holds for going on with a plan that was stopped.
+                before = used_by.get((plan, used.continues))
+                yes = before if used.continues else given.pop((plan, used.name), None)
+                if yes != which:
                     yield _at(item, f"nobody approved `{content[:12]}`, or it was used before")
                 used_by[plan, used.run] = which
                 if used.run == run:
