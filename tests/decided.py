@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from planforge.kernel.effects import PassGate
-from planforge.kernel.events import Choice, DecisionAsked, DecisionMade, DecisionUsed, Event
+from planforge.kernel.events import Choice, DecisionAsked, DecisionMade, Event
 from planforge.kernel.work import decisions
 
 Fact = TypeVar("Fact", bound=Event)
@@ -22,18 +22,6 @@ def approval(
     )
     asked = decisions.hashed(asked)
     return asked, decisions.made(asked, decisions.APPROVE, actor)
-
-
-def use(made: DecisionMade, run: str) -> DecisionUsed:
-    """The use of a yes by a run."""
-    return DecisionUsed(
-        kind=made.kind,
-        number=made.number,
-        subject=made.subject,
-        name=made.name,
-        content=made.content,
-        run=run,
-    )
 
 
 def of(found: Iterable[Fact], kind: str) -> list[Fact]:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from decided import approval, use
+from decided import approval
 from planforge.app import lander, landing
 from planforge.app.project import Project
 from planforge.kernel import effects, events
@@ -22,6 +22,7 @@ from planforge.kernel.events import Event, PlannedStep
 from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.objects import encode
 from planforge.kernel.payloads import pack
+from planforge.kernel.work import decisions
 from planforge.workflows.landing import LandRequest, LandResult, land
 from planforge.workspace.git import Git
 from repositories import git, repository
@@ -128,7 +129,7 @@ class Field:
         if approved:
             asked, made = approval(plan, content, number=self._approved + 1)
             self._approved += 1
-            self.say((plan, asked), (plan, made), (plan, use(made, run)))
+            self.say((plan, asked), (plan, made), (plan, decisions.used(made, run)))
         started = events.PlanStarted(
             plan=plan, run=run, content=content, branch=branch, base=tip, steps=planned, kept=()
         )

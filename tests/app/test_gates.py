@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -24,12 +25,14 @@ from planforge.kernel.events import (
     DecisionMade,
     Event,
     ItemOpened,
+    Judged,
     PatchProposed,
     Payload,
     PlanEnded,
     RunEnded,
     RunStarted,
 )
+from planforge.kernel.objects import address
 from planforge.workspace import processes
 from planforge.workspace.launch.trees import COOKIE
 from planforge.workspace.sandbox import RECORDS, Level, Policy, tried
@@ -246,6 +249,68 @@ def test_a_run_waits_until_somebody_decided_and_then_goes_on(project: Project) -
         gates.passed(project, effect, "run-002")
 
 
+def about_a_document(project: Project) -> tuple[PassGate, Path]:
+    """A gate about a document besides the tree, which waits; and the document."""
+    effect, path = asked(project), project.root / "PLAN.md"
+    path.write_text("# Plan\n")
+    judged = Judged(path=path.name, object=address(path.read_bytes()))
+    effect = msgspec.structs.replace(effect, documents=(judged,))
+    with pytest.raises(NeedsPerson, match="gate-001"):
+        gates.passed(project, effect, "run-001")
+    return effect, path
+
+
+def missing(path: Path) -> None:
+    path.unlink()
+
+
+def other(path: Path) -> None:
+    path.write_text("# Plan!\n")
+
+
+def no_file(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("edit", [missing, other, no_file])
+def test_a_yes_is_for_documents_as_they_were_when_it_was_asked(
+    project: Project, edit: Callable[[Path], None]
+) -> None:
+    effect, path = about_a_document(project)
+    gates.approve(project, "1", actor="Ada")
+    edit(path)
+    assert gates.passed(project, effect, "run-001").void
+    assert [(gate.status, gate.edited) for gate in gates.every(project).gates] == [("void", "PLAN.md")]
+    if path.is_dir():
+        path.rmdir()
+    path.write_text("# Plan\n")
+    assert gates.passed(project, effect, "run-001") == YES
+    edit(path)
+    assert gates.passed(project, effect, "run-001") == YES  # it was used before
+    assert [gate.status for gate in gates.every(project).gates] == ["used"]
+
+
+def test_the_same_tree_with_another_document_takes_the_place_of_what_waits(project: Project) -> None:
+    effect, path = about_a_document(project)
+    gates.approve(project, "1", actor="Ada")
+    other(path)
+    judged = Judged(path=path.name, object=address(path.read_bytes()))
+    anew = msgspec.structs.replace(effect, documents=(judged,))
+    with pytest.raises(NeedsPerson, match="gate-002"):
+        gates.passed(project, anew, "run-001")
+    assert [gate.status for gate in gates.every(project).gates] == ["superseded", "waiting"]
+
+
+def test_a_no_stands_though_a_document_is_edited_after_it(project: Project) -> None:
+    effect, path = about_a_document(project)
+    gates.reject(project, "1", actor="Ada", reason="too long")
+    other(path)
+    assert gates.passed(project, effect, "run-001") == Decision(
+        approved=False, actor="Ada", reason="too long"
+    )
+
+
 def test_a_run_is_told_a_no(project: Project) -> None:
     effect = asked(project)
     with pytest.raises(NeedsPerson):
@@ -359,6 +424,7 @@ def test_a_process_that_planforge_started_decides_nothing(project: Project) -> N
 
 ASK = """
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from planforge.app.decisions import deciders, gates
 from planforge.app.project import Project

@@ -284,6 +284,15 @@ def approve_something_else(forgery: Forgery) -> None:
     forgery.change(forgery.find("DecisionMade"), content="0" * 64)
 
 
+def ask_something_else(forgery: Forgery) -> None:
+    forgery.change(forgery.find("DecisionAsked"), content="0" * 64)
+
+
+def ask_nothing(forgery: Forgery) -> None:
+    forgery.rows.remove(forgery.find("DecisionAsked"))
+    forgery.renumber()
+
+
 def use_something_else(forgery: Forgery) -> None:
     forgery.change(forgery.find("DecisionUsed"), content="0" * 64)
 
@@ -386,6 +395,8 @@ def forget_a_body(forgery: Forgery) -> None:
         (land_under_another_plan, "under another plan than the one that was started"),
         (claim_other_files, "changes other files than it says"),
         (approve_something_else, "nobody approved"),
+        (ask_something_else, "nobody approved"),
+        (ask_nothing, "nobody approved"),
         (use_something_else, "nobody approved"),
         (use_it_for_another_run, "for which it used no approval"),
         (use_it_twice, "or it was used before"),

@@ -19,7 +19,6 @@ import pytest
 
 from calls import Command, Said, caller
 from decided import at, of
-from decided import use as taken
 from planforge.app import cancellation, work
 from planforge.app.decisions import approvals, deciders, gates, questions
 from planforge.app.decisions.gates import GateRow
@@ -178,7 +177,10 @@ def test_a_yes_that_a_later_one_voided_is_not_revived_by_a_copy(project: Project
 def test_a_use_that_is_made_up_without_a_yes_lets_no_run_in(project: Project) -> None:
     (given,) = made(project, "approval")
     use(project)
-    for event in (taken(given, "run-003"), msgspec.structs.replace(taken(given, "run-003"), number=2)):
+    for event in (
+        decisions.used(given, "run-003"),
+        msgspec.structs.replace(decisions.used(given, "run-003"), number=2),
+    ):
         write(project, PLAN, event)
     with pytest.raises(RefusedByGate):
         approvals.take(project, PLAN, CONTENT_GATE, given.content, "run-003")

@@ -163,10 +163,9 @@ def diverged_rule(place: Path) -> None:
     keep(root, "run-002", "diverged-because-a-failing-check-was-let-pass")
 
 
-def earlier_version(place: Path) -> None:
-    """A run whose flow said that it is of version 1."""
-    now = "request=PlanRunRequest,\n        version=2"
-    source = changed(place, "workflows/flows.py", now, now.replace("version=2", "version=1"))
+def diverged_version(place: Path) -> None:
+    now = "request=PlanRunRequest,\n        version=2,"
+    source = changed(place, "workflows/flows.py", now, now.replace("2", "1"))
     root = ready(place, source)
     run(root, source, 0)
     keep(root, "run-002", "diverged-because-version-1-of-the-flow-recorded-it")
@@ -182,7 +181,7 @@ RECORDERS: tuple[Callable[[Path], None], ...] = (
     diverged_prompt,
     diverged_score,
     diverged_rule,
-    earlier_version,
+    diverged_version,
 )
 
 

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 import msgspec
 from hypothesis import strategies as st
 
-from decided import approval, use
+from decided import approval
 from planforge.kernel import events
 from planforge.kernel.events import (
     Amounts,
@@ -328,7 +328,7 @@ STORY: tuple[tuple[str, Event], ...] = (
     ("run-001", events.RunEnded(run="run-001", succeeded=True, reason="no blocking finding", exit_code=0)),
     ("plan-001", ASKED),
     ("plan-001", MADE),
-    ("plan-001", use(MADE, "run-002")),
+    ("plan-001", decisions.used(MADE, "run-002")),
     (
         "plan-001",
         events.PhasesGenerated(

@@ -18,6 +18,7 @@ from planforge.kernel.evidence import TESTS, Counts, Evidence, Outcome
 from planforge.kernel.ledger import Fault
 from planforge.kernel.replay.proof import Proof
 from planforge.kernel.replay.proof_faults import fault
+from planforge.kernel.work.decisions import hashed
 from planforge.rules.attempts import fault_of_evidence
 from planforge.workflows import chat
 from planforge.workspace.checks.judgement import rejudged
@@ -127,20 +128,23 @@ def _landings(recorded: Iterable[Recorded]) -> Iterator[Fault]:
 
 def _approvals(recorded: Iterable[Recorded], run: str) -> Iterator[Fault]:
     """An approval is of exact content, and opens one gate once, before anything runs."""
+    asked: dict[tuple[str, int], tuple[str, str]] = {}
     given: dict[tuple[str, str], tuple[str, int, str]] = {}
     used_by: dict[tuple[str, str], tuple[str, int, str]] = {}
     taken: set[tuple[str, str]] = set()
     for item in recorded:
         match item.event:
+            case events.DecisionAsked() as about if about == hashed(about):
+                asked.setdefault((about.kind, about.number), (about.hash, about.content))
             case events.DecisionMade(approves=True, subject=plan) as made if item.stream == plan:
-                given[plan, made.name] = (made.kind, made.number, made.content)
+                if asked.get((made.kind, made.number)) == (made.hash, made.content):
+                    given[plan, made.name] = (made.kind, made.number, made.content)
             case events.DecisionUsed(subject=plan, content=content) as used if item.stream == plan:
                 which = (used.kind, used.number, content)
-                if used.continues:  # the same yes still holds for going on with a plan that was stopped
-                    is_given = used_by.get((plan, used.continues)) == which
-                else:
-                    is_given = given.pop((plan, used.name), None) == which
-                if not is_given:
+                # The same yes still holds for going on with a plan that was stopped.
+                before = used_by.get((plan, used.continues))
+                yes = before if used.continues else given.pop((plan, used.name), None)
+                if yes != which:
                     yield _at(item, f"nobody approved `{content[:12]}`, or it was used before")
                 used_by[plan, used.run] = which
                 if used.run == run:

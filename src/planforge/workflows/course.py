@@ -213,9 +213,7 @@ class Course:
         """What a stage judges that nobody has written yet; empty if all of it is there."""
         stage = self.request.pipeline.stages[self.request.pipeline.index(name)]
         for each in self.subjects(stage):
-            text = self.documents.get(each.leaves)
-            written = self.changed if self.writes_code(each) else text is not None and text.object
-            if not written:
+            if not (self.changed if self.writes_code(each) else self._object(each.leaves)):
                 return f"`{each.name}`"
         return ""
 
@@ -227,17 +225,16 @@ class Course:
         """The hash of exactly what a stage judges, as it is now."""
         found: dict[str, str] = {}
         for each in self.subjects(stage):
-            text = self.documents.get(each.leaves)
-            found[each.name] = self.tree if self.writes_code(each) else text.object if text else ""
+            found[each.name] = self.tree if self.writes_code(each) else self._object(each.leaves)
         return address(msgspec.json.encode(found, order="sorted"))
 
     def judged_documents(self, stage: Stage) -> tuple[Judged, ...]:
         """The documents among what a stage judges, as they are now."""
-        known = {name: self.documents.get(name) for name in self.texts(self.subjects(stage))}
-        path = self.request.path
-        return tuple(
-            Judged(path=f"{path}/{name}", object=text.object if text else "") for name, text in known.items()
-        )
+        names, path = self.texts(self.subjects(stage)), self.request.path
+        return tuple(Judged(path=f"{path}/{name}", object=self._object(name)) for name in names)
+
+    def _object(self, name: str) -> str:
+        return self.documents[name].object if name in self.documents else ""
 
     def said(self, name: str) -> str:
         """The verdict of a stage for people: also who overrode it."""

@@ -339,7 +339,7 @@ def test_resume_goes_on_with_every_run_and_says_what_each_waits_for(call: Comman
     assert [typed(call, each).code for each in waits] == [0, 0]
     for number in (1, 2):
         assert call("question", "answer", str(number), "ask again", "--as", "Ada").code == 0
-    assert "`question-001` is answered: it can go on" in call("forge", "status").out
+    assert "`question-001` was answered by Ada: it can go on" in call("forge", "status").out
     play(at, ((("Role: drafter", "The third thing"), drafted), (("Role: drafter",), nonsense), *CLEAN_AUDIT))
     said = call("resume")
     assert said.code == 6

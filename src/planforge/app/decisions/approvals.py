@@ -91,8 +91,8 @@ def give(
     def decide() -> list[Write]:
         if alone:
             _require_idle(project, plan)
-        before = _unused(project, plan, gate)
-        if before is None or before.content != content:
+        before = unused(project, plan, gate, content)
+        if before is None:
             statuses.require(project, plan, "APPROVED")
             return [Write(plan, None, given(project, plan, gate, content, actor))]
         if before.actor != actor:
@@ -118,7 +118,7 @@ def take(project: Project, plan: str, gate: str, content: str, run: str) -> Appr
 
     def decide() -> list[Write]:
         taken.clear()
-        found = _holding(project, plan, gate, content, run)
+        found = holding(project, plan, gate, content, run)
         mine = found is not None and found.used_by == run  # it asks again, after a crash
         if not mine:
             _require_alone(project, plan, run)
@@ -141,14 +141,8 @@ def not_approved(plan: str, content: str) -> RefusedByGate:
     return RefusedByGate(f"`{plan}` is not approved as it is now ({content[:12]})", approve)
 
 
-def holding(project: Project, plan: str, gate: str, content: str) -> Approval | None:
-    """The approval under which a run may begin: one not used yet, or that of the run that was stopped."""
-    found = _holding(project, plan, gate, content)
-    return Approval(actor=found.actor, content=content) if found else None
-
-
-def _holding(project: Project, plan: str, gate: str, content: str, run: str = "") -> Decision | None:
-    """The newest yes, if it is to this content and nobody but a run that was stopped, or `run`, used it."""
+def holding(project: Project, plan: str, gate: str, content: str, run: str = "") -> Decision | None:
+    """The yes under which a run may begin: one not used yet, or that of `run` or of one that was stopped."""
     found = decisions.newest(project.ledger, APPROVAL, plan, gate)
     if found is None or found.content != content:
         return None
@@ -166,15 +160,10 @@ def _require_alone(project: Project, plan: str, run: str) -> None:
         )
 
 
-def unused(project: Project, plan: str, gate: str, content: str) -> Approval | None:
+def unused(project: Project, plan: str, gate: str, content: str) -> Decision | None:
     """The approval of exactly this content that no run has taken yet. Any later one voids it."""
-    found = _unused(project, plan, gate)
-    return Approval(actor=found.actor, content=content) if found and found.content == content else None
-
-
-def _unused(project: Project, plan: str, gate: str) -> Decision | None:
     found = decisions.newest(project.ledger, APPROVAL, plan, gate)
-    return found if found and found.status == "decided" else None
+    return found if found and (found.status, found.content) == ("decided", content) else None
 
 
 def _require_idle(project: Project, plan: str) -> None:
@@ -189,12 +178,12 @@ def _require_idle(project: Project, plan: str) -> None:
 
 
 def _current(project: Project, plan: PlanRow, content: str) -> Current:
-    approved = _unused(project, plan.plan, PLAN_GATE)
+    approved = unused(project, plan.plan, PLAN_GATE, content)
     return Current(
         what=plan.plan,
         status=plan.status,
         hash=content,
-        actor=approved.actor if approved and approved.content == content else "",
+        actor=approved.actor if approved else "",
         at=plan.updated_at,
         next=Action("plan show", plan.plan),
     )
@@ -205,11 +194,5 @@ def _decided(plan: str, before: Decision) -> StaleView:
     return StaleView(
         f"`{plan}` was approved by {before.actor} as it is now ({before.content[:12]})",
         Advice("run it: {}", run),
-        current=Current(
-            what=plan,
-            status="APPROVED",
-            hash=before.content,
-            actor=before.actor,
-            next=run,
-        ),
+        current=Current(what=plan, status="APPROVED", hash=before.content, actor=before.actor, next=run),
     )

@@ -124,7 +124,7 @@ def take(project: Project, effect: PassGate, run: str) -> Decision | None:
     """
     What a person said about exactly this, for the run that acts on it; None if nobody has.
 
-    A yes is used up, and only the run that used it sees it again.
+    A yes is used up, and only the run that used it sees it again. A no stands, whatever is edited after it.
     """
     taken: list[Decision] = []
 
@@ -133,10 +133,11 @@ def take(project: Project, effect: PassGate, run: str) -> Decision | None:
         found = decisions.newest(project.ledger, GATE, effect.plan, effect.gate)
         if found is None or not _is_about(found, effect):
             return []
-        if found.status in ("decided", "rejected") or (found.status, found.used_by) == ("used", run):
+        free = found.status == "decided" and not record.edited(project, effect.documents)
+        if free or found.status == "rejected" or (found.status, found.used_by) == ("used", run):
             approved = found.choice == APPROVE
             taken.append(Decision(approved=approved, actor=found.actor, reason=found.reason))
-        return [Write(effect.plan, None, [decisions.used(found, run)])] if found.status == "decided" else []
+        return [Write(effect.plan, None, [decisions.used(found, run)])] if free else []
 
     project.ledger.transact(decide)
     return taken[0] if taken else None
@@ -144,11 +145,11 @@ def take(project: Project, effect: PassGate, run: str) -> Decision | None:
 
 def passed(project: Project, effect: PassGate, run: str) -> Decision:
     """What a person decided about this, for the run that acts on it; it waits if nobody has."""
-    if path := record.edited(project, effect.documents):
-        return Decision(approved=False, actor="", reason=f"`{path}` was edited", void=True)
     found = take(project, effect, run)
     if found is not None:
         return found
+    if path := record.edited(project, effect.documents):
+        return Decision(approved=False, actor="", reason=f"`{path}` was edited", void=True)
     waits = raise_(project, effect, run)
     raise NeedsPerson(
         f"`{waits.name}` must be opened first: {'; '.join(waits.reasons[:3])}",

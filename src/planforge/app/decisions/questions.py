@@ -158,7 +158,7 @@ def row(question: Decision) -> QuestionRow:
         run=question.run,
         subject=question.subject,
         text=question.text,
-        options=options(question),
+        options=msgspec.json.decode(question.choices, type=tuple[Option, ...]),
         content=question.content,
         hash=question.hash,
         status=question.word,
@@ -170,32 +170,27 @@ def row(question: Decision) -> QuestionRow:
     )
 
 
-def options(question: Decision) -> tuple[Option, ...]:
-    """The answers there are to it."""
-    return msgspec.json.decode(question.choices, type=tuple[Option, ...])
-
-
 def answer(
     project: Project, name: str, option: str, *, actor: str, reason: str = "", seen: str | None = None
 ) -> Answered:
     """Give a person's answer, once, to exactly what is asked; `seen` is the hash of what they looked at."""
     question = record.find(project, QUESTION, name)
     deciders.require_other_author(project, question.subject, actor)
-    chosen = _chosen(question, option)
+    chosen = _chosen(row(question), option)
     answered = record.make(project, question, chosen, actor=actor, reason=reason, seen=seen)
     return Answered(question=row(answered), next=Action("resume", question.run))
 
 
-def _chosen(question: Decision, option: str) -> str:
+def _chosen(question: QuestionRow, option: str) -> str:
     """The option that is meant: by its name, or by its number in the list."""
-    names = [each.name for each in options(question)]
+    names = [each.name for each in question.options]
     given = option.strip()
     found = [name for name in names if name.casefold() == given.casefold()]
     if not found and given.isdecimal() and len(given) < 10 and 0 < int(given) <= len(names):
         found = [names[int(given) - 1]]
     if not found:
         raise InvalidInput(
-            f"`{option}` is no answer to `{question.label}`",
+            f"`{option}` is no answer to `{question.name}`",
             "choose one of " + ", ".join(f"`{name}`" for name in names),
         )
     return found[0]

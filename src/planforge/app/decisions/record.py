@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from planforge.kernel.ledger import Write
     from planforge.kernel.work.decisions import Decision
 
+MADE = ("decided", "rejected")
 LIST: dict[str, Verb] = {"approval": "plan list", "gate": "gate list", "question": "question list"}
 WORDS = {
     "superseded": "another has taken its place",
@@ -52,7 +53,7 @@ def make(
     def decide() -> list[Write]:
         now = find(project, found.kind, found.label)
         deciders.require_current(seen, current(project, now))
-        if now.kind == "gate" and (now.choice, now.actor) == (choice, actor) and now.status in _MADE:
+        if now.kind == "gate" and (now.choice, now.actor) == (choice, actor) and now.status in MADE:
             return []  # said twice
         if now.status != "waiting":
             raise _too_late(project, now)
@@ -61,9 +62,6 @@ def make(
 
     project.ledger.transact(decide)
     return find(project, found.kind, found.label)
-
-
-_MADE = ("decided", "rejected")
 
 
 def stream(project: Project, about: Decision | DecisionAsked) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from planforge.app.project import Project
     from planforge.kernel.events import Event, ItemOpened, Payload
 
+    Facts = Callable[[], Sequence[Event]]
+
 
 def begin(
     project: Project,
@@ -23,7 +25,7 @@ def begin(
     subject: str,
     request: Callable[[str], msgspec.Struct],
     *also: ItemOpened,
-    approved: Callable[[], Sequence[Event]] = tuple,
+    approved: Facts = tuple,
     alone: bool = False,
 ) -> str:
     """
@@ -58,13 +60,7 @@ def begin(
 
 
 def _append(
-    project: Project,
-    begun: Write,
-    subject: str,
-    created: Sequence[Event],
-    approved: Callable[[], Sequence[Event]],
-    *,
-    alone: bool,
+    project: Project, begun: Write, subject: str, created: Sequence[Event], approved: Facts, *, alone: bool
 ) -> None:
     def decide() -> list[Write]:
         if alone:

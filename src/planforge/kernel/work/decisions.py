@@ -2,13 +2,13 @@
 What a person decides: an approval, a gate or a question, each the same record.
 
 A decision is about a subject and its exact content, has choices with their costs, and is made once.
-A yes is used once, by one run. Whatever is asked anew under the same name voids it. `asked`, `made`
-and `used` are the facts that say so; nothing else changes the record.
+A yes is used once, by one run. Whatever is asked anew under the same name voids it, and the end of the
+run that waits for it closes it. `asked`, `made` and `used` are the facts of it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -16,7 +16,7 @@ from planforge.actions import Action, Verb
 
 if TYPE_CHECKING:
     # Looking at what waits must be quick, and needs none of the events.
-    from planforge.kernel.events import DecisionAsked, DecisionMade, DecisionUsed
+    from planforge.kernel.events import DecisionAsked, DecisionMade, DecisionUsed, OfDecision
     from planforge.kernel.work.items import Rows
 
 APPROVE, REJECT = "approve", "reject"
@@ -138,29 +138,15 @@ def made(of: Decision | DecisionAsked, choice: str, actor: str, reason: str = ""
     """A person's choice, bound to exactly what was asked."""
     from planforge.kernel.events import DecisionMade
 
-    return DecisionMade(
-        kind=of.kind,
-        number=of.number,
-        subject=of.subject,
-        name=of.name,
-        content=of.content,
-        hash=of.hash,
-        choice=choice,
-        actor=actor,
-        reason=reason,
-    )
+    return DecisionMade(**_which(of), hash=of.hash, choice=choice, actor=actor, reason=reason)
 
 
-def used(of: Decision, run: str, continues: str = "") -> DecisionUsed:
+def used(of: Decision | OfDecision, run: str, continues: str = "") -> DecisionUsed:
     """The use of a yes, by a run."""
     from planforge.kernel.events import DecisionUsed
 
-    return DecisionUsed(
-        kind=of.kind,
-        number=of.number,
-        subject=of.subject,
-        name=of.name,
-        content=of.content,
-        run=run,
-        continues=continues,
-    )
+    return DecisionUsed(**_which(of), run=run, continues=continues)
+
+
+def _which(of: Decision | OfDecision) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in ("kind", "number", "subject", "name", "content")}
