@@ -58,7 +58,7 @@ class Attempts:
                 with suppress(StaleFence):
                     leases.release(self._ledger, holder, lease.fence, "the step could not start")
             raise
-        return _assignment(view, attempt, holder, lease.fence if lease else 0)
+        return assignment_of(view, attempt, holder, lease.fence if lease else 0)
 
     def under_way(self, plan: str, step: str) -> Assignment:
         """
@@ -70,7 +70,7 @@ class Attempts:
         view = lookup.find(self._ledger, f"{lookup.revision(self._ledger, plan).node}/{step}")
         view = graph.require_attempt(self._ledger, view.node, max(view.attempts, 1))
         held = [lease.fence for lease in leases.held(self._ledger) if _is_for(lease, view)]
-        return _assignment(view, view.attempts, view.holder or "", held[-1] if held else 0)
+        return assignment_of(view, view.attempts, view.holder or "", held[-1] if held else 0)
 
     def open_gate(self, step: str, gate: str, *, actor: str) -> None:
         """A person's yes to a step as it is planned now."""
@@ -286,7 +286,8 @@ class Attempts:
         return self._ledger.objects.put(self._redact.octets(proposal.diff)) if proposal.diff else ""
 
 
-def _assignment(view: StepView, attempt: int, holder: str, fence: int) -> Assignment:
+def assignment_of(view: StepView, attempt: int, holder: str, fence: int) -> Assignment:
+    """The attempt, for whoever makes it."""
     return Assignment(
         step=view.node,
         plan=view.plan,

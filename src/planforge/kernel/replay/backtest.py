@@ -30,12 +30,10 @@ from planforge.kernel.effects import Effect, Flow, Note
 from planforge.kernel.events import AuditRecorded, EffectFailed, Event, PlanStarted, RunEnded, StepStarted
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.objects import address
-from planforge.kernel.payloads import encode
-from planforge.kernel.replay import Differs, asked_of, require_same, words_of
+from planforge.kernel.replay import Differs, asked_of, differing_ends, require_same, words_of
 from planforge.kernel.replay.company import Company
-from planforge.kernel.replay.differences import Difference, differing, same_but_redacted, value_of
+from planforge.kernel.replay.differences import Difference, differing, value_of
 from planforge.kernel.replay.tape import Asked, Entry, RecordingEnds, Tape, drive
-from planforge.kernel.wording import CANCELLED
 
 Result = TypeVar("Result")
 
@@ -319,11 +317,8 @@ class _Telling:
     def part_at_the_end(self, end: RunEnded | None) -> None:
         """Where everything asked for was on record, the ends may still differ."""
         recorded = self._tape.ended
-        if self.parted is not None or end is None or recorded is None:
-            return
-        if not same_but_redacted(encode(recorded), encode(end)) and not recorded.reason.startswith(CANCELLED):
-            problem = "the flow ends otherwise than the recording says"
-            self.parted = differing("", problem, value_of(recorded), value_of(end))
+        if self.parted is None and end is not None and recorded is not None:
+            self.parted = differing_ends(recorded, end)
 
 
 def _planned(event: Event) -> tuple[str, ...]:

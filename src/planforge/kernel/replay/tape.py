@@ -10,6 +10,7 @@ keys alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
+from functools import partial
 from typing import NamedTuple, Protocol, TypeVar, cast
 from urllib.parse import quote
 
@@ -272,9 +273,9 @@ def _together(
             try:
                 answer = yield question
             except (PerformerFailed, RecordingEnds) as error:
-                group.advance(path, _throwing(group.flows[path], error), question.key)
+                group.advance(path, partial(group.flows[path].throw, error), question.key)
             else:
-                group.advance(path, _sending(group.flows[path], answer), question.key)
+                group.advance(path, partial(group.flows[path].send, answer), question.key)
     finally:
         for steps in group.flows.values():
             steps.close()
@@ -349,11 +350,3 @@ class _Group:
                 if isinstance(result := self._ended.get(path), kind):
                     raise result
         return {name: self._ended[path] for path, name in self._names.items()}
-
-
-def _throwing(steps: Steps[object], error: Exception) -> Callable[[], Asked]:
-    return lambda: steps.throw(error)
-
-
-def _sending(steps: Steps[object], answer: object) -> Callable[[], Asked]:
-    return lambda: steps.send(answer)
