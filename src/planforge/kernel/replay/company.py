@@ -13,7 +13,7 @@ from __future__ import annotations
 import msgspec
 
 from planforge.kernel.effects import Together
-from planforge.kernel.replay.tape import Tape, path_of
+from planforge.kernel.replay.tape import Tape, Watching, path_of
 
 
 class _Group(msgspec.Struct, kw_only=True):
@@ -26,7 +26,7 @@ class _Group(msgspec.Struct, kw_only=True):
     """Those that do not go when they went then."""
 
 
-class Company:
+class Company(Watching):
     """Follows the flows of a telling as they begin and end."""
 
     def __init__(self, tape: Tape) -> None:

@@ -186,8 +186,8 @@ class Tape:
             ) from error
 
 
-class Watching(Protocol):
-    """Whoever wants to know which flows of several go at once."""
+class Watching:
+    """Is told which flows of several go at once; whoever wants to know overrides what it needs."""
 
     def gathered(self, key: str, asked: Together[object]) -> None:
         """Flows are about to go at once."""
@@ -202,6 +202,9 @@ class Watching(Protocol):
         """One of them cannot go on: the recording ends in it."""
 
 
+NOBODY = Watching()
+
+
 def path_of(key: str, name: str) -> str:
     """The path of a flow that goes with others."""
     return f"{key}/{quote(name, safe='')}"
@@ -211,7 +214,7 @@ def drive(
     flow: Flow[Result],
     answer: Callable[[Asked], object],
     order: Callable[[str], int],
-    watching: Watching | None = None,
+    watching: Watching = NOBODY,
 ) -> Result:
     """Run `flow` to its end with what `answer` returns or raises."""
     steps = _steps(flow, "", order, watching)
@@ -233,9 +236,7 @@ def drive(
 Steps = Generator[Asked, object, Result]
 
 
-def _steps(
-    flow: Flow[Result], path: str, order: Callable[[str], int], watching: Watching | None
-) -> Steps[Result]:
+def _steps(flow: Flow[Result], path: str, order: Callable[[str], int], watching: Watching) -> Steps[Result]:
     ordinal = 0
     answer: object = None
     failure: PerformerFailed | None = None
@@ -260,7 +261,7 @@ def _steps(
 
 
 def _together(
-    asked: Together[object], intent: Asked, order: Callable[[str], int], watching: Watching | None
+    asked: Together[object], intent: Asked, order: Callable[[str], int], watching: Watching
 ) -> Generator[Asked, object, dict[str, object]]:
     """Go on with the flow that the recording goes on with next; one that cannot does not stop the others."""
     group = _Group(asked, intent.key, order, watching)
@@ -292,7 +293,7 @@ class _Group:
         asked: Together[object],
         key: str,
         order: Callable[[str], int],
-        watching: Watching | None,
+        watching: Watching,
     ) -> None:
         self._names = {path_of(key, name): name for name in asked.flows}
         self.flows = {
@@ -305,15 +306,13 @@ class _Group:
         self._order = order
         self._watching = watching
         self._ended: dict[str, object] = {}
-        if watching is not None:
-            watching.gathered(key, asked)
+        watching.gathered(key, asked)
 
     def begin(self) -> None:
         """Have those begin whose turn it is."""
         while beginning := self._turns.begin():
             for path in map(self._paths.__getitem__, beginning):
-                if self._watching is not None:
-                    self._watching.begins(path)
+                self._watching.begins(path)
                 self._go(path, self.flows[path].__next__)
 
     def next(self) -> str:
@@ -334,13 +333,11 @@ class _Group:
             self._end(path, error, last)
         except RecordingEnds as error:
             self._ended[path] = error
-            if self._watching is not None:
-                self._watching.stops(path)
+            self._watching.stops(path)
 
     def _end(self, path: str, result: object, last: str) -> None:
         self._ended[path] = result
-        if self._watching is not None:
-            self._watching.ends(path, last)
+        self._watching.ends(path, last)
         self._turns.end(self._names[path])
 
     def results(self) -> dict[str, object]:
