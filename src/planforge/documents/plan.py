@@ -149,11 +149,6 @@ def plan_id(number: int) -> PlanId:
     return PlanId(f"plan-{number:03}")
 
 
-def plan_number(plan: PlanId) -> int:
-    """The number in a plan's id."""
-    return int(plan.removeprefix("plan-"))
-
-
 def task_id(text: str) -> str:
     """The task that a text names, such as `ws-017`, `ws-17` or `PROJ-12`; empty if it names none."""
     said = text.strip()

@@ -53,10 +53,6 @@ REQUIREMENT = re.compile(
 )
 
 
-def _python_name(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def _requirement(text: str) -> tuple[str, str]:
     """A requirement by its name, and what it asks for: extras, bound, source and condition."""
     found = REQUIREMENT.fullmatch(text.strip())
@@ -65,7 +61,8 @@ def _requirement(text: str) -> tuple[str, str]:
     extras = "".join((found["extras"] or "").split())
     bound, condition, marker = found["rest"].partition(";")
     said = " ".join(bound.split()) if "@" in bound else "".join(bound.split())
-    return _python_name(found["name"]), f"{extras}{said}{condition}{' '.join(marker.split())}"
+    name = re.sub(r"[-_.]+", "-", found["name"]).lower()
+    return name, f"{extras}{said}{condition}{' '.join(marker.split())}"
 
 
 def _requirements(section: str, given: Iterable[object]) -> Iterator[tuple[str, str]]:

@@ -32,16 +32,14 @@ def stubs(source: Source) -> Iterator[Issue]:
     classes = [node for node in source.nodes if isinstance(node, ast.ClassDef)]
     methods = {id(part) for node in classes for part in walk(node.body, (*FUNCTIONS, ast.ClassDef))}
     for node in source.nodes:
-        if not isinstance(node, FUNCTIONS) or any(map(_is_overridden, node.decorator_list)):
+        if not isinstance(node, FUNCTIONS):
+            continue
+        if any(OVERRIDDEN.search(dotted(decorator)) for decorator in node.decorator_list):
             continue
         body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
         raises = len(body) == 1 and _is_not_implemented(body[0])
         if (raises and id(node) not in methods) or (all(map(_does_nothing, body)) and _admits(source, node)):
             yield source.issue("stub", node, f"`{node.name}` does nothing yet")
-
-
-def _is_overridden(decorator: ast.expr) -> bool:
-    return bool(OVERRIDDEN.search(dotted(decorator)))
 
 
 def _is_not_implemented(node: ast.stmt) -> bool:
