@@ -33,7 +33,7 @@ NOTHING = "&#8203;"
 
 
 class StepEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """One step, what it landed as, and what shows that it may."""
+    """One step, the commit it landed as, and the evidence for it."""
 
     step: str
     title: str
@@ -82,7 +82,7 @@ class EvidencePage(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     objective: str
     stale: bool = False
-    """The text of the plan is not the one any more that was carried out."""
+    """The plan was edited after it was carried out."""
     reason: str = ""
     """How it ended."""
     branch: str = ""
@@ -110,7 +110,7 @@ def _escaped(opening: str) -> str:
 
 
 def code(text: str) -> str:
-    """A text as code in a line, whatever is in it."""
+    """A text as inline code; backticks in it are safe."""
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
     if not line:
         return ""

@@ -59,7 +59,7 @@ class Reservation(msgspec.Struct, frozen=True, kw_only=True):
     spent: Amounts
     """What is known to be gone; None where nothing was said of it."""
     reconciled: Amounts | None
-    """What it came to in the end; None while it is open."""
+    """The final amounts; None while it is open."""
 
 
 class _Standing(msgspec.Struct, frozen=True):

@@ -214,7 +214,7 @@ class Run(_Part, frozen=True, kw_only=True):
 
     @property
     def fault(self) -> str:
-        """Why what it found cannot be all there is; empty if nothing says so."""
+        """Why the results are incomplete; empty if nothing says so."""
         if self.results is None:
             return "the tool did not look"
         if "results" in self.external_property_file_references:

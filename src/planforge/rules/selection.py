@@ -139,7 +139,7 @@ def _closure(phases: Sequence[Candidate], phase: Candidate) -> set[str]:
 
 
 class Signed(msgspec.Struct, frozen=True, kw_only=True):
-    """A phase by what it says, whatever it is called."""
+    """A phase by its content; its id may differ."""
 
     id: str
     signature: str
@@ -165,7 +165,7 @@ def kept(before: Sequence[Signed], after: Sequence[Signed]) -> dict[str, str]:
 
 def most_urgent_first(phases: Sequence[Candidate]) -> tuple[str, ...]:
     """
-    The phases in the order in which they should get a place: first whoever most phases in a row wait for.
+    The phases by urgency: first those with the longest chain of phases waiting for them.
 
     Nobody knows what a phase will take, so each counts as one. Among equals the plan's order decides.
     """

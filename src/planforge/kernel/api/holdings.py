@@ -72,7 +72,7 @@ class Budgets:
         budgets.spend(self._ledger, reservation, amounts)
 
     def reconcile(self, reservation: str, spent: Amounts, reason: str = "done") -> None:
-        """Say what it did cost; what is not known counts as what was put aside."""
+        """Record the actual cost; an unknown amount counts as what was put aside."""
         budgets.reconcile(self._ledger, reservation, spent, reason)
 
     def account(self, scope: str) -> Account:

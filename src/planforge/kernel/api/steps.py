@@ -265,7 +265,7 @@ class Attempts:
             raise RefusedByGate(f"a later check of `{assignment.step}` says: {known[-1].reason}")
 
     def _freed(self, assignment: Assignment, reason: str) -> list[Write]:
-        """What ends the lease, unless it is gone already and nobody is in the way any more."""
+        """The event that ends the lease; nothing if the lease is gone already."""
         try:
             leases.require(self._ledger, assignment.fence, (), assignment.holder)
         except StaleFence:
@@ -287,7 +287,7 @@ class Attempts:
 
 
 def assignment_of(view: StepView, attempt: int, holder: str, fence: int) -> Assignment:
-    """The attempt, for whoever makes it."""
+    """The attempt as its holder gets it."""
     return Assignment(
         step=view.node,
         plan=view.plan,

@@ -38,7 +38,7 @@ from planforge.kernel.replay.tape import Asked, Entry, RecordingEnds, Tape, driv
 Result = TypeVar("Result")
 
 ONCE = (effects.RunAgent, effects.AskHuman, effects.TakeApproval, effects.ClaimLease)
-"""Effects whose answer is used up: asked again, the world would answer anew."""
+"""Effects whose recorded answer is used once: asked again, the world could answer differently."""
 
 UNCHANGED = {
     effects.ReadPlan: "nobody edits the plan file at a time when the recording does not look at it",

@@ -64,7 +64,7 @@ class Company(Watching):
         self._group_of[path].late.add(path)
 
     def is_first(self, key: str) -> bool:
-        """Whether it is known that whoever asks under `key` comes before all others that are under way."""
+        """Whether the flow that asks under `key` is known to come before all others that run now."""
         path = key.rpartition("/")[0]
         while path in self._group_of:
             group = self._group_of[path]

@@ -187,7 +187,7 @@ class Tape:
 
 
 class Watching:
-    """Is told which flows of several go at once; whoever wants to know overrides what it needs."""
+    """Is told which of several flows run at once; subclasses override what they need."""
 
     def gathered(self, key: str, asked: Together[object]) -> None:
         """Flows are about to go at once."""

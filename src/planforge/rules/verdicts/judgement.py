@@ -1,5 +1,5 @@
 """
-What every verdict comes down to: approved, revision, or unknown, with what it rests on.
+The result of every parser of reviews: approved, revision, or unknown, with its findings and its reason.
 
 The third value is never the first. What cannot be read, or says two things at once, is `unknown` with the
 reason, and a person decides.
@@ -15,7 +15,7 @@ from planforge.rules.findings import Finding, Severity, worst
 
 
 class Verdict(StrEnum):
-    """The three things a review can come to."""
+    """The three possible verdicts of a review."""
 
     APPROVED = "approved"
     REVISION = "revision"
@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """A verdict with what it rests on."""
+    """A verdict with its findings and its reason."""
 
     verdict: Verdict
     max_severity: Severity | None
@@ -45,5 +45,5 @@ def judged(verdict: Verdict, reason: str, findings: tuple[Finding, ...] = (), su
 
 
 def unknown(reason: str, findings: tuple[Finding, ...] = (), summary: str = "") -> Judgement:
-    """What nobody can tell."""
+    """A verdict that cannot be told."""
     return judged(Verdict.UNKNOWN, reason, findings, summary)

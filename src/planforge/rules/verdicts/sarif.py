@@ -1,5 +1,5 @@
 """
-A review as SARIF: what a tool says of a change, and what any review comes to for tools that read it.
+Reviews as SARIF: read from tools that check a change, and written for tools that show a review.
 
 Reading, an error sends the work back, and warnings and notes do not. A tool that did not look, did not run to
 its end, or leaves something for a person to decide has not approved anything. Writing, what is read back

@@ -313,7 +313,7 @@ def _weighted(module: Module, function: Function) -> list[tuple[ast.AST, int, bo
 
 
 def _written_out(node: ast.expr, tables: Mapping[str, ast.expr]) -> int:
-    """The rows of a table; a range is none, whatever number stands in it."""
+    """The number of rows of a table; a range is not a table."""
     return 1 if isinstance(node, ast.Call) and called(node) == "range" else length(node, tables) or 1
 
 
