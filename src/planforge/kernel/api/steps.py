@@ -165,7 +165,11 @@ class Attempts:
         holder covers every path (`StaleFence`, `Unleased`). `baseline` is a check of the tree before.
         """
         evidence = self._redact.struct(evidence)
-        score = _score(assignment, proposal, evidence, baseline)
+        repeated = assignment.attempt - 1
+        measures = measure(
+            evidence, baseline=baseline, diff_size=proposal.changed_lines, rollback_count=repeated
+        )
+        score = compute(measures)
         patch = self._kept(proposal)
         applied = PatchApplied(
             plan=assignment.plan,
@@ -309,19 +313,6 @@ def _outcome(
         reason=reason,
         score=score,
         patch=patch,
-    )
-
-
-def _score(
-    assignment: Assignment, proposal: Proposal, evidence: Evidence, baseline: Evidence | None
-) -> StepScore:
-    return compute(
-        measure(
-            evidence,
-            baseline=baseline,
-            diff_size=proposal.changed_lines,
-            rollback_count=assignment.attempt - 1,
-        )
     )
 
 

@@ -209,8 +209,7 @@ class _Comparing:
         asked = error.asked
         if recorded is None:
             return f"the recording ends at `{asked.key}`: {words_of(asked)}"
-        problem = f"`{asked.key}` is asked for, but the recording ends without it"
-        raise Differs(differing(asked.key, problem, value_of(recorded), asked_of(asked)))
+        raise Differs(beyond_the_end(recorded, asked))
 
     def _from_outside(self, error: RecordingEnds | PlanforgeError, end: RunEnded) -> bool:
         """Whether a person, or a gate that an effect met, ended the run and not its flow."""
@@ -220,6 +219,12 @@ class _Comparing:
             return True
         begun = isinstance(error, RecordingEnds) and error.asked.key in self._tape.entries
         return begun and end.exit_code == RefusedByGate.exit_code
+
+
+def beyond_the_end(recorded: RunEnded, asked: Asked) -> Difference:
+    """The flow asks for something after the recorded end."""
+    problem = f"`{asked.key}` is asked for, but the recording ends without it"
+    return differing(asked.key, problem, value_of(recorded), asked_of(asked))
 
 
 def differing_ends(recorded: RunEnded, end: RunEnded) -> Difference | None:

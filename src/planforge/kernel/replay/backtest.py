@@ -30,9 +30,9 @@ from planforge.kernel.effects import Effect, Flow, Note
 from planforge.kernel.events import AuditRecorded, EffectFailed, Event, PlanStarted, RunEnded, StepStarted
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.objects import address
-from planforge.kernel.replay import Differs, asked_of, differing_ends, require_same, words_of
+from planforge.kernel.replay import Differs, beyond_the_end, differing_ends, require_same, words_of
 from planforge.kernel.replay.company import Company
-from planforge.kernel.replay.differences import Difference, differing, value_of
+from planforge.kernel.replay.differences import Difference, differing
 from planforge.kernel.replay.tape import Asked, Entry, RecordingEnds, Tape, drive
 
 Result = TypeVar("Result")
@@ -228,9 +228,8 @@ class _Telling:
         if entry is None and self._tape.ended is None:
             raise RecordingEnds(asked)
         if entry is None:
-            problem = f"`{asked.key}` is asked for, but the recording ends without it"
             assert self._tape.ended is not None
-            self.parted = differing(asked.key, problem, value_of(self._tape.ended), asked_of(asked))
+            self.parted = beyond_the_end(self._tape.ended, asked)
             return
         try:
             require_same(self._tape, asked, entry)

@@ -197,6 +197,14 @@ def too_large(text: str) -> str:
     return ""
 
 
+def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object; one that has a key twice is refused."""
+    read = dict(pairs)
+    if len(read) != len(pairs):
+        raise ValueError("a key is given twice")
+    return read
+
+
 def plain(value: object) -> str:
     """A string that any encoder takes: JSON escapes can smuggle in lone surrogates."""
     return value.encode("utf-8", "replace").decode().strip() if isinstance(value, str) else ""

@@ -7,6 +7,7 @@ reason, and a person decides.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -35,6 +36,20 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     def loops(self) -> bool:
         """Whether another round is asked for."""
         return self.verdict is Verdict.REVISION
+
+
+def stated(
+    said: Sequence[str], vocabulary: Mapping[str, Verdict], label: str, wrong: str
+) -> tuple[Verdict, str]:
+    """What the lines with a label agree on; `unknown` with the reason if they do not, or if there is none."""
+    if not said:
+        return Verdict.UNKNOWN, f"there is no `{label}` line"
+    for each in said:
+        if each not in vocabulary:
+            return Verdict.UNKNOWN, f"`{each[:40]}` {wrong}"
+    if len({vocabulary[each] for each in said}) > 1:
+        return Verdict.UNKNOWN, f"two `{label}` lines disagree"
+    return vocabulary[said[0]], ""
 
 
 def judged(verdict: Verdict, reason: str, findings: tuple[Finding, ...] = (), summary: str = "") -> Judgement:

@@ -121,13 +121,9 @@ def log(judgement: Judgement, version: str) -> sarif.Log:
     names = list(rules)
     approves = judgement.verdict is not Verdict.UNKNOWN
     trouble = () if approves else (sarif.Notification(level="error", message=Text(text=judgement.reason)),)
-    run = Run(
-        tool=sarif.Tool(driver=sarif.Driver(name="planforge", version=version, rules=tuple(rules.values()))),
-        invocations=(sarif.Invocation(execution_successful=approves, tool_execution_notifications=trouble),),
-        results=tuple(_result(each, names.index(each.fingerprint)) for each in findings),
-        column_kind="unicodeCodePoints",
-    )
-    return sarif.Log(schema=sarif.SCHEMA, version=sarif.VERSION, runs=(run,))
+    call = sarif.Invocation(execution_successful=approves, tool_execution_notifications=trouble)
+    results = (_result(each, names.index(each.fingerprint)) for each in findings)
+    return sarif.of_planforge(version, rules.values(), results, (call,))
 
 
 def _described(finding: Finding) -> Descriptor:
