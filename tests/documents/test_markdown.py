@@ -1,5 +1,3 @@
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -95,22 +93,9 @@ def test_added_text_takes_the_line_endings_of_the_document() -> None:
     assert markdown.append("## A\r\n", "A", "y\nz") == "## A\r\n\r\ny\r\nz\r\n"
 
 
-def test_replacing_a_section_leaves_every_other_byte() -> None:
-    text = "# T \r\n\r\n## A\t\r\nold\r\n\r\n## B\r\n x  \r\n"
-    assert (
-        markdown.replace(text, "a", "new\nlines")
-        == "# T \r\n\r\n## A\t\r\n\r\nnew\r\nlines\r\n\r\n## B\r\n x  \r\n"
-    )
-
-
-def test_a_section_can_be_emptied() -> None:
-    assert markdown.replace("## A\n\nold\n", "A", "") == "## A\n"
-
-
-@pytest.mark.parametrize("change", [markdown.append, markdown.replace])
-def test_a_missing_section_is_not_invented(change: Callable[[str, str, str], str]) -> None:
+def test_a_missing_section_is_not_invented() -> None:
     with pytest.raises(InvalidDocument, match="no `## Two` section"):
-        change("## One\n", "Two", "x")
+        markdown.append("## One\n", "Two", "x")
 
 
 def test_fenced_blocks_give_their_contents() -> None:

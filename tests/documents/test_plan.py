@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from documents.sections import replaced
 from planforge.documents import markdown, plan
 from planforge.documents.plan import PlanStatus
 from planforge.errors import InvalidDocument
@@ -294,7 +295,7 @@ def test_a_missing_section_blocks(name: str) -> None:
     "content", ["", "---", "_To be written by someone._", "*to be written*", "(to be written)", "short"]
 )
 def test_a_section_with_nothing_in_it_is_noticed(name: str, content: str) -> None:
-    (finding,) = plan.structural_findings(markdown.replace(PLAN, name, content))
+    (finding,) = plan.structural_findings(replaced(PLAN, name, content))
     assert (finding.severity, finding.location) == (Severity.MEDIUM, f"## {name}")
 
 
@@ -308,13 +309,13 @@ def test_a_section_with_nothing_in_it_is_noticed(name: str, content: str) -> Non
     ],
 )
 def test_changes_without_a_file_are_noticed(content: str) -> None:
-    (finding,) = plan.structural_findings(markdown.replace(PLAN, "Changes", content))
+    (finding,) = plan.structural_findings(replaced(PLAN, "Changes", content))
     assert finding.severity is Severity.MEDIUM
     assert "names no file" in finding.title
 
 
 def test_a_change_manifest_names_files_too() -> None:
-    text = markdown.replace(PLAN, "Changes", "Change the webhook and its tests.")
+    text = replaced(PLAN, "Changes", "Change the webhook and its tests.")
     assert plan.structural_findings(text + '\n## Change Manifest\n\n["src/webhook.py"]\n') == ()
 
 

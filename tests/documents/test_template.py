@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from documents.sections import replaced
 from imported import body
 from planforge.documents import markdown, plan, template
 from planforge.documents.plan import PlanStatus
@@ -138,7 +139,7 @@ OWN = filled(template.BUILT_IN.replace("## Testing", "## Rollout\n\n_In which or
 def written(text: str) -> str:
     """The plan with something in each section, and no rollout."""
     for name in plan.REQUIRED:
-        text = markdown.replace(text, name, f"Something about the {name.lower()} of it.")
+        text = replaced(text, name, f"Something about the {name.lower()} of it.")
     found = markdown.find(text, "Rollout")
     return text[: found.start] + text[found.end :] if found else text
 
@@ -146,7 +147,7 @@ def written(text: str) -> str:
 def test_a_plan_is_blank_until_somebody_writes_into_one_of_its_sections() -> None:
     assert template.is_blank(filled())
     assert template.is_blank(plan.with_context(filled(), "what somebody said", "notes.md"))
-    assert not template.is_blank(markdown.replace(filled(), "Risks", "None that anybody could think of."))
+    assert not template.is_blank(replaced(filled(), "Risks", "None that anybody could think of."))
     assert not template.is_blank("# Plan: Without any section\n")
 
 

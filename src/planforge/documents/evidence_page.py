@@ -33,7 +33,7 @@ NOTHING = "&#8203;"
 
 
 class StepEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """One step, what it landed as, and what shows that it may."""
+    """One step, the commit it landed as, and the evidence for it."""
 
     step: str
     title: str
@@ -82,7 +82,7 @@ class EvidencePage(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     objective: str
     stale: bool = False
-    """The text of the plan is not the one any more that was carried out."""
+    """The plan was edited after it was carried out."""
     reason: str = ""
     """How it ended."""
     branch: str = ""
@@ -110,7 +110,7 @@ def _escaped(opening: str) -> str:
 
 
 def code(text: str) -> str:
-    """A text as code in a line, whatever is in it."""
+    """A text as inline code; backticks in it are safe."""
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
     if not line:
         return ""
@@ -121,15 +121,16 @@ def code(text: str) -> str:
 
 def markdown(page: EvidencePage) -> str:
     """The page for people."""
-    parts = [
-        "\n".join(_objective(page)),
-        "\n".join(_steps(page)),
-        "\n".join(_checks(page)),
-        "\n".join(_audits(page)),
-        "\n".join(_approvals(page)),
-        "\n".join(_verification(page)),
-    ]
-    text = "\n\n".join(part for part in parts if part) + "\n"
+    sections = {
+        "Objective": _objective(page),
+        "Phases": _steps(page),
+        "Evidence": _checks(page),
+        "Audits": _audits(page),
+        "Approvals": _approvals(page),
+        "How to verify": _verification(page),
+    }
+    bodies = {title: "\n".join(lines) for title, lines in sections.items()}
+    text = "\n\n".join(f"## {title}\n\n{body}" for title, body in bodies.items() if body) + "\n"
     if len(text) <= LONGEST:
         return text
     rest = f"\n\n… and more: `planforge plan evidence {page.plan}` has all of it.\n"
@@ -137,8 +138,6 @@ def markdown(page: EvidencePage) -> str:
 
 
 def _objective(page: EvidencePage) -> Iterator[str]:
-    yield "## Objective"
-    yield ""
     yield from (f"> {line}".rstrip() for line in plain(_cut(page.objective.strip(), TEXT)).splitlines())
     if page.stale:
         yield ""
@@ -151,8 +150,6 @@ def _objective(page: EvidencePage) -> Iterator[str]:
 def _steps(page: EvidencePage) -> Iterator[str]:
     if not page.steps:
         return
-    yield "## Phases"
-    yield ""
     yield "| phase | | commit | evidence | score |"
     yield "|---|---|---|---|---|"
     for step in page.steps:
@@ -177,8 +174,6 @@ def _checks(page: EvidencePage) -> Iterator[str]:
     measured = [(step, step.evidence) for step in page.steps if step.evidence]
     if not measured:
         return
-    yield "## Evidence"
-    yield ""
     yield "Measured by Planforge in a fresh checkout of each tree; no agent's word counts."
     yield ""
     for step, evidence in measured:
@@ -205,10 +200,6 @@ def _command(words: Sequence[str]) -> str:
 
 
 def _audits(page: EvidencePage) -> Iterator[str]:
-    if not page.audits:
-        return
-    yield "## Audits"
-    yield ""
     for audit in page.audits:
         what = f"{code(audit.of)}, the finished work" if audit.of else f"the plan, round {audit.round}"
         number = len(audit.findings)
@@ -222,10 +213,6 @@ def _audits(page: EvidencePage) -> Iterator[str]:
 
 
 def _approvals(page: EvidencePage) -> Iterator[str]:
-    if not page.approvals:
-        return
-    yield "## Approvals"
-    yield ""
     for yes in page.approvals:
         why = f": {_line(yes.reason)}" if yes.reason else ""
         # The name alone: an address is not everybody's.
@@ -236,8 +223,6 @@ def _verification(page: EvidencePage) -> Iterator[str]:
     if not page.runs:
         return
     run = page.runs[-1]
-    yield "## How to verify"
-    yield ""
     yield "Whoever has the repository with its ledger:"
     yield ""
     yield "```console"

@@ -173,7 +173,7 @@ def _prose(body: Sequence[Line]) -> str:
 
 
 def _status(said: str) -> tuple[Status | None, str, str]:
-    """The status, the lesson that took its place, and whatever else is said; a word nobody knows is none."""
+    """The status, its successor and the remark; the status is `None` if the word is unknown."""
     plain = said.strip("*`_ ")
     found = STATUS.fullmatch(plain)
     if not plain:

@@ -117,32 +117,17 @@ def body(text: str, name: str) -> str | None:
     return text[section.body_start : section.end] if section else None
 
 
-def replace(text: str, name: str, content: str) -> str:
-    """The document with another body in one section."""
-    section, newline = _required(text, name), newline_of(text)
-    title = text[section.start : section.body_start].rstrip("\r\n")
-    filled = in_newlines(content.strip("\r\n"), newline)
-    middle = newline * 2 + filled + newline if filled else newline
-    gap = newline if section.end < len(text) else ""
-    return text[: section.start] + title + middle + gap + text[section.end :]
-
-
 def append(text: str, name: str, content: str) -> str:
     """The document with more at the end of one section, above the rule that may close it."""
-    section, newline = _required(text, name), newline_of(text)
+    section, newline = find(text, name), newline_of(text)
+    if section is None:
+        raise InvalidDocument(f"the document has no `## {name}` section")
     at = content_end(text, section)
     added = newline * 2 + in_newlines(content.strip("\r\n"), newline)
     # Without a blank line a rule that follows would turn our last line into a heading.
     following = [line.text.strip() for line in raw_lines(text[at:])][1:2]
     gap = newline if following and following[0] else ""
     return text[:at] + added + gap + text[at:]
-
-
-def _required(text: str, name: str) -> Section:
-    section = find(text, name)
-    if section is None:
-        raise InvalidDocument(f"the document has no `## {name}` section")
-    return section
 
 
 def content_end(text: str, section: Section) -> int:

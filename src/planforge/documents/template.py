@@ -88,7 +88,7 @@ def is_blank(text: str) -> bool:
 
 
 def to_fill_in(form: str) -> str:
-    """The sections of a form that whoever drafts the plan writes, as they stand."""
+    """The sections of a form that the drafter writes."""
     return "\n\n".join(form[each.start : markdown.content_end(form, each)] for each in _asked_for(form))
 
 

@@ -12,9 +12,9 @@ a reservation whose owner died. Whoever asks for more than is left is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from planforge.errors import BudgetGone, Conflict, InvalidInput, NotFound
 from planforge.kernel.events import (
@@ -59,7 +59,7 @@ class Reservation(msgspec.Struct, frozen=True, kw_only=True):
     spent: Amounts
     """What is known to be gone; None where nothing was said of it."""
     reconciled: Amounts | None
-    """What it came to in the end; None while it is open."""
+    """The final amounts; None while it is open."""
 
 
 class _Standing(msgspec.Struct, frozen=True):
@@ -128,7 +128,8 @@ def spend(ledger: Ledger, reservation: str, amounts: Amounts) -> None:
             raise Conflict(
                 f"reservation `{reservation}` was reconciled already; nothing more can be spent on it"
             )
-        if any(_is_news(_of(amounts, kind), _of(known.spent, kind)) for kind in KINDS):
+        before = asdict(known.spent)
+        if any(_is_news(amount, before[kind]) for kind, amount in asdict(amounts).items()):
             yield BudgetSpent(reservation=reservation, amounts=amounts)
 
     _settle(ledger, decide)
@@ -195,7 +196,7 @@ def unreconciled(ledger: Ledger) -> list[Reservation]:
 
 def told(amounts: Amounts) -> str:
     """Amounts in words: `150 tokens, 1.50 money, unknown seconds`."""
-    return ", ".join(f"{_in_words(kind, _of(amounts, kind))} {kind}" for kind in KINDS)
+    return ", ".join(f"{_in_words(kind, amount)} {kind}" for kind, amount in asdict(amounts).items())
 
 
 def _settle(ledger: Ledger, decide: Callable[[], Iterable[Event]]) -> None:
@@ -230,8 +231,8 @@ def _left(standing: _Standing) -> int | None:
 
 
 def _require_room(scope: str, standings: dict[str, _Standing], amounts: Amounts) -> None:
-    for kind, standing in standings.items():
-        limit, asked = standing.limit, _of(amounts, kind)
+    for kind, asked in asdict(amounts).items():
+        standing, limit = standings[kind], standings[kind].limit
         if limit is None or asked == 0:
             continue
         if standing.used + (1 if asked is None else asked) > limit:
@@ -283,23 +284,13 @@ def _require_scopes(scopes: Iterable[str]) -> None:
 
 
 def _require_amounts(amounts: Amounts) -> None:
-    for kind in _told(amounts):
-        amount: Any = _of(amounts, kind)
-        if not isinstance(amount, int) or isinstance(amount, bool) or not 0 <= amount <= MOST:
+    for kind, amount in asdict(amounts).items():
+        if amount is not None and (type(amount) is not int or not 0 <= amount <= MOST):
             raise InvalidInput(f"`{amount}` is no amount of {kind}: a whole number from 0 to {MOST}")
 
 
 def _is_news(amount: int | None, known: int | None) -> bool:
     return amount is not None and (known is None or amount > known)
-
-
-def _told(amounts: Amounts) -> list[str]:
-    return [kind for kind in KINDS if _of(amounts, kind) is not None]
-
-
-def _of(amounts: Amounts, kind: str) -> int | None:
-    value: int | None = getattr(amounts, kind)
-    return value
 
 
 def _listed(scopes: Iterable[str]) -> str:

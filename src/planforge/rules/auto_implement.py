@@ -75,35 +75,23 @@ def refusal(forged: Forged) -> Refusal | None:
 
 
 def _reason(forged: Forged) -> tuple[Because, str] | None:
-    """The first that applies: what ended the forge comes before what its last audit said."""
-    if forged.cancelled:
-        return Because.CANCELLED, "the forge was cancelled"
-    if forged.error:
-        return Because.FORGE_ERROR, f"the forge failed: {forged.error}"
-    if not forged.plan or not forged.written:
-        return Because.NO_PLAN, "there is no plan"
-    if forged.cap_reached:
-        return Because.CAP_REACHED, "the rounds of audit are used up, and something blocks still"
-    if forged.verdict is None:
-        return Because.NO_VERDICT, "no audit has given a verdict"
-    if forged.verdict is Verdict.UNKNOWN:
-        return Because.NO_VERDICT, "nobody can tell what the last audit says"
-    if forged.verdict is not Verdict.APPROVED or forged.severity is Severity.BLOCKING:
-        return Because.BLOCKING, "the last audit found something that blocks"
-    return _around(forged)
-
-
-def _around(forged: Forged) -> tuple[Because, str] | None:
-    """What is wrong although no audit says so."""
-    if forged.structure:
-        return Because.STRUCTURE, f"the form of the plan is not right: {forged.structure}"
-    if forged.running:
-        return Because.RUNNING, f"`{forged.running}` is at the plan already"
-    if forged.phases == "stale":
-        return Because.PHASES, "there are phases of an earlier text of the plan"
-    if forged.phases == "unreadable":
-        return Because.PHASES, "there is a phases file that cannot be read"
-    return None
+    """The first that applies: what ended the forge, then what its last audit said, then what is around it."""
+    used_up = "the rounds of audit are used up, and something blocks still"
+    blocks = forged.verdict is not Verdict.APPROVED or forged.severity is Severity.BLOCKING
+    reasons = (
+        (forged.cancelled, Because.CANCELLED, "the forge was cancelled"),
+        (forged.error, Because.FORGE_ERROR, f"the forge failed: {forged.error}"),
+        (not forged.plan or not forged.written, Because.NO_PLAN, "there is no plan"),
+        (forged.cap_reached, Because.CAP_REACHED, used_up),
+        (forged.verdict is None, Because.NO_VERDICT, "no audit has given a verdict"),
+        (forged.verdict is Verdict.UNKNOWN, Because.NO_VERDICT, "nobody can tell what the last audit says"),
+        (blocks, Because.BLOCKING, "the last audit found something that blocks"),
+        (forged.structure, Because.STRUCTURE, f"the form of the plan is not right: {forged.structure}"),
+        (forged.running, Because.RUNNING, f"`{forged.running}` is at the plan already"),
+        (forged.phases == "stale", Because.PHASES, "there are phases of an earlier text of the plan"),
+        (forged.phases == "unreadable", Because.PHASES, "there is a phases file that cannot be read"),
+    )
+    return next(((because, reason) for holds, because, reason in reasons if holds), None)
 
 
 def _next(plan: str, because: Because) -> tuple[Action, Action]:

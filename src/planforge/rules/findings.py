@@ -64,16 +64,16 @@ MEANINGS = {
     Severity.MINOR: "a small thing: a name, the style, a sentence that is not clear",
     Severity.SUGGESTION: "an idea for later; nothing is wrong with the work as it is",
 }
-"""What each severity means, as whoever judges is told it."""
+"""What each severity means; reviewers are told so."""
 
 WORDS = {**{severity.value: severity for severity in Severity}, **ALIASES}
 
 
 class Evidence(StrEnum):
-    """What shows that a finding is so, as whoever found it tells it; the weakest first."""
+    """What supports a finding, as the reviewer states it; the weakest first."""
 
     CLAIMED = "claimed"
-    """Nothing but the word of whoever says so."""
+    """Only the reviewer's word."""
     LOCATED = "located"
     """A file is named, so that one can look."""
     QUOTED = "quoted"
@@ -104,12 +104,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     location: str = ""
     recommendation: str = ""
-    """What to do about it, if whoever found it says so."""
+    """What to do about it, if the reviewer says so."""
     evidence: Evidence = Evidence.CLAIMED
 
     @property
     def fingerprint(self) -> str:
-        """What it is known by in the next round; see `fingerprints`."""
+        """Identifies the finding in the next round; see `fingerprints`."""
         return fingerprints.fingerprint(self.title, self.location, self.detail)
 
 

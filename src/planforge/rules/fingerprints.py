@@ -48,7 +48,7 @@ REACH = 200
 
 
 def fingerprint(title: str, location: str = "", detail: str = "") -> str:
-    """The same digits for the same finding, whatever its wording went through between two rounds."""
+    """The same digits for the same finding, even if its wording changed between two rounds."""
     said = "" if title in UNTITLED else wording(title)
     about = said or wording(detail) or " ".join(title.split())
     return hashlib.sha256(f"{about}\0{file_of(location)}".encode("utf-8", "replace")).hexdigest()[:DIGITS]

@@ -21,16 +21,16 @@ from planforge.kernel.paths import matches
 from planforge.kernel.tokens import estimate
 
 ALWAYS = "always"
-"""The tag of a lesson that is told whatever the work is about."""
+"""The tag of a lesson that is part of every context."""
 
 NEAR = 60
-"""From so many hundredths on, one lesson is taken for the other."""
+"""Two lessons that are at least this many percent alike count as the same."""
 
 NAMED, NEIGHBOUR, TAGGED = 8, 2, 4
-"""What it counts that a lesson names a file of the work, names one beside it, or has its word as a tag."""
+"""The scores of a lesson that names a file of the work, names one beside it, or has its word as a tag."""
 
 FEWEST = 2
-"""Fewer words than that in common are chance."""
+"""Fewer shared words than this do not count."""
 
 WITHOUT_SPACES = "\u3040-\u30ff\u3400-\u9fff"
 """Kana and ideographs, of which each is a word: there are no spaces between them."""
@@ -71,7 +71,7 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     applied: str = ""
     """Where something was done about it."""
     status: Status | None = Status.ACTIVE
-    """None is a word that nobody here knows."""
+    """`None` if the word in the file is unknown."""
     successor: str = ""
     """The lesson that has taken its place."""
     remark: str = ""
@@ -79,7 +79,7 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_active(self) -> bool:
-        """Whether it is to be heeded."""
+        """Whether it holds now."""
         return self.status is Status.ACTIVE
 
 

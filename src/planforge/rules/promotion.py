@@ -89,7 +89,7 @@ def candidates(history: Iterable[Event]) -> tuple[Candidate, ...]:
 
 
 def _settled(events: Sequence[Event]) -> Iterator[Candidate]:
-    """What blocked, of a plan or of a stage, and does not any more."""
+    """Findings of a plan or of a stage that blocked and were settled."""
     plan = [event for event in events if isinstance(event, AuditRecorded) and not event.step]
     yield from _gone([event.findings for event in plan if event.by != STRUCTURE], "")
     stages = [event for event in events if isinstance(event, StageEnded) and event.verdict]
@@ -115,7 +115,7 @@ def _audited(events: Sequence[Event]) -> Iterator[Candidate]:
 
 
 def _recurring(events: Sequence[Event]) -> Iterator[Candidate]:
-    """Why attempts were refused, where it was the same more than once, whatever numbers were in it."""
+    """Reasons for which attempts were rejected more than once; the numbers in them may differ."""
     reasons: dict[str, list[AttemptRejected]] = {}
     for event in events:
         if isinstance(event, AttemptRejected):

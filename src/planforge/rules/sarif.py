@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -128,16 +129,10 @@ class Suppression(_Part, frozen=True, kw_only=True):
     status: str = "accepted"
 
 
-class Reference(_Part, frozen=True, kw_only=True):
-    """A rule by its name."""
-
-    id: str = ""
-
-
 class Override(_Part, frozen=True, kw_only=True):
     """A rule that was set to another level for one run."""
 
-    descriptor: Reference = Reference()
+    descriptor: Descriptor = Descriptor()
     configuration: Configuration = Configuration()
 
 
@@ -184,7 +179,7 @@ class Result(_Part, frozen=True, kw_only=True):
 
     rule_id: str = ""
     rule_index: int = -1
-    rule: Reference = Reference()
+    rule: Descriptor = Descriptor()
     kind: str = "fail"
     level: str = ""
     message: Text = Text()
@@ -214,7 +209,7 @@ class Run(_Part, frozen=True, kw_only=True):
 
     @property
     def fault(self) -> str:
-        """Why what it found cannot be all there is; empty if nothing says so."""
+        """Why the results are incomplete; empty if nothing says so."""
         if self.results is None:
             return "the tool did not look"
         if "results" in self.external_property_file_references:
@@ -236,6 +231,23 @@ class Log(msgspec.Struct, frozen=True, kw_only=True):
     schema: str = msgspec.field(name="$schema", default="")
     version: str
     runs: tuple[Run, ...]
+
+
+def of_planforge(
+    version: str,
+    rules: Iterable[Descriptor],
+    results: Iterable[Result],
+    invocations: tuple[Invocation, ...] = (),
+) -> Log:
+    """A document with what Planforge found."""
+    driver = Driver(name="planforge", version=version, rules=tuple(rules))
+    run = Run(
+        tool=Tool(driver=driver),
+        invocations=invocations,
+        results=tuple(results),
+        column_kind="unicodeCodePoints",
+    )
+    return Log(schema=SCHEMA, version=VERSION, runs=(run,))
 
 
 def read(content: str | bytes) -> Log:

@@ -8,7 +8,7 @@ then the first that is still to do.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from graphlib import TopologicalSorter
 
 import msgspec
@@ -139,7 +139,7 @@ def _closure(phases: Sequence[Candidate], phase: Candidate) -> set[str]:
 
 
 class Signed(msgspec.Struct, frozen=True, kw_only=True):
-    """A phase by what it says, whatever it is called."""
+    """A phase by its content; its id may differ."""
 
     id: str
     signature: str
@@ -157,19 +157,15 @@ def kept(before: Sequence[Signed], after: Sequence[Signed]) -> dict[str, str]:
     found: dict[str, str] = {}
     for phase in after:
         same = next((old for old in free if old.signature == phase.signature), None)
-        if same is not None and _all_in(phase.depends_on, found):
+        if same is not None and all(name in found for name in phase.depends_on):
             found[phase.id] = same.id
             free.remove(same)
     return found
 
 
-def _all_in(names: Collection[str], found: Mapping[str, str]) -> bool:
-    return all(name in found for name in names)
-
-
 def most_urgent_first(phases: Sequence[Candidate]) -> tuple[str, ...]:
     """
-    The phases in the order in which they should get a place: first whoever most phases in a row wait for.
+    The phases by urgency: first those with the longest chain of phases waiting for them.
 
     Nobody knows what a phase will take, so each counts as one. Among equals the plan's order decides.
     """

@@ -19,7 +19,7 @@ LIMIT = 1024 * 1024
 TITLE_LIMIT = 120
 
 NOT_SHOWN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""Characters that no text needs, and with which one can look like another to whoever reads it."""
+"""Control and direction characters: no text needs them, and they can make one text look like another."""
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     text: str
-    """All that it says, for whoever forges a plan from it."""
+    """The whole text, for the forge."""
     source: str
     """Where it is from, in words that a person can look it up by."""
     kind: str = "markdown"

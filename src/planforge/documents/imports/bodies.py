@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from planforge.documents import markdown
-from planforge.documents.phases import file_path
+from planforge.documents.file_names import file_path
 from planforge.documents.plan import REQUIRED, TEMPLATE_TOKEN
 
 TO_BE_WRITTEN = {
@@ -41,7 +41,10 @@ def assembled(title: str, sections: Mapping[str, Sequence[str]], also: Sequence[
 
 def within(text: str) -> str:
     """A text that cannot leave the section that it is put into."""
-    lines = [_lowered(line) for line in markdown.lines(without_tokens(text).strip("\n"))]
+    lines = [
+        line.text if markdown.heading(line) is None else line.text.replace("##", "###", 1)
+        for line in markdown.lines(without_tokens(text).strip("\n"))
+    ]
     if fence := markdown.open_fence("\n".join(lines)):
         lines.append(fence)
     return "\n".join(lines)
@@ -50,11 +53,6 @@ def within(text: str) -> str:
 def without_tokens(text: str) -> str:
     """The text with the tokens of a template taken apart."""
     return TEMPLATE_TOKEN.sub(lambda found: found[0].replace("{{", "{ {"), text)
-
-
-def _lowered(line: markdown.Line) -> str:
-    """A line that begins no section."""
-    return line.text.replace("##", "###", 1) if markdown.heading(line) is not None else line.text
 
 
 def changes(text: str) -> str:

@@ -56,7 +56,7 @@ NAMES = {" ".join(usual.split()): name for name, said in USUAL.items() for usual
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """A section of a document, at whatever level its sections are."""
+    """A section of a document; its level may be any."""
 
     name: str
     text: str

@@ -177,13 +177,9 @@ def task(found: re.Match[str]) -> str:
     label = " ".join(filter(None, [found["id"], *found["tags"].split()]))
     said = found["said"].strip()
     if found["done"] != " ":
-        return f"{found['lead']}- done already, {label}: {_without_code(said)}"
+        said = said.replace("`", "")  # what is done names no file that is to be changed
+        return f"{found['lead']}- done already, {label}: {said}"
     files = ", ".join(f"`{path}`" for path in files_in(said))
     if files:
         return f"{found['lead']}- {files} — {label}: {said}"
     return f"{found['lead']}- {label}: {said}" if label else f"{found['lead']}- {said}"
-
-
-def _without_code(said: str) -> str:
-    """What is done names no file that is to be changed."""
-    return said.replace("`", "")

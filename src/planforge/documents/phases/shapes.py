@@ -1,4 +1,4 @@
-"""One phase of a plan: what it is, what it says of itself, and by what it is known again."""
+"""One phase of a plan: its fields, its description and its signature."""
 
 from __future__ import annotations
 

@@ -71,13 +71,9 @@ def as_svg(
     return picture(max(right + MARGIN, 420), height, f"{name}: {about}", said, parts)
 
 
-class _Way(msgspec.Struct, frozen=True, kw_only=True):
+class _Way(Arrow, frozen=True, kw_only=True):
     """One line of the picture."""
 
-    source: str
-    target: str
-    label: str
-    person: bool
     at: int
     """Which of the ways at the edge of its box it is."""
     lane: int
@@ -108,16 +104,7 @@ def _ways(arrows: Iterable[Arrow], order: Mapping[str, int], *, forwards: bool) 
         taken[lane].append(rows)
         at = edges.get(arrow.source, 0)
         edges[arrow.source] = at + 1
-        found.append(
-            _Way(
-                source=arrow.source,
-                target=arrow.target,
-                label=arrow.label,
-                person=arrow.person,
-                at=at,
-                lane=lane,
-            )
-        )
+        found.append(_Way(**msgspec.structs.asdict(arrow), at=at, lane=lane))
     return found
 
 

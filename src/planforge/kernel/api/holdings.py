@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from planforge.kernel import budgets, handoff, leases
 from planforge.kernel.api.shapes import TTL, Assignment
+from planforge.kernel.api.steps import assignment_of
 from planforge.kernel.budgets import Account
 from planforge.kernel.events import Amounts
 from planforge.kernel.graph import steps
@@ -71,7 +72,7 @@ class Budgets:
         budgets.spend(self._ledger, reservation, amounts)
 
     def reconcile(self, reservation: str, spent: Amounts, reason: str = "done") -> None:
-        """Say what it did cost; what is not known counts as what was put aside."""
+        """Record the actual cost; an unknown amount counts as what was put aside."""
         budgets.reconcile(self._ledger, reservation, spent, reason)
 
     def account(self, scope: str) -> Account:
@@ -117,18 +118,10 @@ class Handoffs:
 
     def take(self, name: str, *, holder: str) -> Assignment:
         """Go on as the successor, under the lease that was passed on; `StaleFence` if that is gone by now."""
-        event = handoff.find(self._ledger, name)
+        handoff.find(self._ledger, name)
         node = name.rpartition("#")[0]
         attempt = steps.find(self._ledger, node).attempts
         view = require_attempt(self._ledger, node, max(attempt, 1))
         fence = handoff.fence_of(self._ledger, name)
         handoff.load(self._ledger, name, holder)
-        return Assignment(
-            step=view.node,
-            plan=event.plan,
-            name=event.step,
-            attempt=view.attempts,
-            holder=holder,
-            files=view.files,
-            fence=fence,
-        )
+        return assignment_of(view, view.attempts, holder, fence)

@@ -43,7 +43,7 @@ def planned(
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt at a step, for whoever makes it."""
+    """One attempt at a step, as its holder gets it."""
 
     step: str
     """The node of the step in the graph."""

@@ -58,7 +58,7 @@ class Attempts:
                 with suppress(StaleFence):
                     leases.release(self._ledger, holder, lease.fence, "the step could not start")
             raise
-        return _assignment(view, attempt, holder, lease.fence if lease else 0)
+        return assignment_of(view, attempt, holder, lease.fence if lease else 0)
 
     def under_way(self, plan: str, step: str) -> Assignment:
         """
@@ -70,7 +70,7 @@ class Attempts:
         view = lookup.find(self._ledger, f"{lookup.revision(self._ledger, plan).node}/{step}")
         view = graph.require_attempt(self._ledger, view.node, max(view.attempts, 1))
         held = [lease.fence for lease in leases.held(self._ledger) if _is_for(lease, view)]
-        return _assignment(view, view.attempts, view.holder or "", held[-1] if held else 0)
+        return assignment_of(view, view.attempts, view.holder or "", held[-1] if held else 0)
 
     def open_gate(self, step: str, gate: str, *, actor: str) -> None:
         """A person's yes to a step as it is planned now."""
@@ -165,7 +165,11 @@ class Attempts:
         holder covers every path (`StaleFence`, `Unleased`). `baseline` is a check of the tree before.
         """
         evidence = self._redact.struct(evidence)
-        score = _score(assignment, proposal, evidence, baseline)
+        repeated = assignment.attempt - 1
+        measures = measure(
+            evidence, baseline=baseline, diff_size=proposal.changed_lines, rollback_count=repeated
+        )
+        score = compute(measures)
         patch = self._kept(proposal)
         applied = PatchApplied(
             plan=assignment.plan,
@@ -265,7 +269,7 @@ class Attempts:
             raise RefusedByGate(f"a later check of `{assignment.step}` says: {known[-1].reason}")
 
     def _freed(self, assignment: Assignment, reason: str) -> list[Write]:
-        """What ends the lease, unless it is gone already and nobody is in the way any more."""
+        """The event that ends the lease; nothing if the lease is gone already."""
         try:
             leases.require(self._ledger, assignment.fence, (), assignment.holder)
         except StaleFence:
@@ -286,7 +290,8 @@ class Attempts:
         return self._ledger.objects.put(self._redact.octets(proposal.diff)) if proposal.diff else ""
 
 
-def _assignment(view: StepView, attempt: int, holder: str, fence: int) -> Assignment:
+def assignment_of(view: StepView, attempt: int, holder: str, fence: int) -> Assignment:
+    """The attempt as its holder gets it."""
     return Assignment(
         step=view.node,
         plan=view.plan,
@@ -308,19 +313,6 @@ def _outcome(
         reason=reason,
         score=score,
         patch=patch,
-    )
-
-
-def _score(
-    assignment: Assignment, proposal: Proposal, evidence: Evidence, baseline: Evidence | None
-) -> StepScore:
-    return compute(
-        measure(
-            evidence,
-            baseline=baseline,
-            diff_size=proposal.changed_lines,
-            rollback_count=assignment.attempt - 1,
-        )
     )
 
 

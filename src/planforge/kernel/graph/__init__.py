@@ -30,7 +30,6 @@ from planforge.kernel.graph.attempts import (
     require_attempt,
     start_step,
 )
-from planforge.kernel.graph.queries import StepView
 from planforge.kernel.graph.steps import (
     current,
     evidence_of,
@@ -177,11 +176,7 @@ def rescope(
     def decide() -> list[Write]:
         former = revision(ledger, plain(plan))
         _refuse_while_it_runs(ledger, former.plan)
-        done = {
-            view.step: content
-            for view, content in _contents(ledger, former.plan, former.revision)
-            if view.status == "done"
-        }
+        done = dict(ledger.query(DONE, former.plan, former.revision))
         event = PlanRescoped(
             plan=former.plan,
             revision=former.revision + 1,
@@ -196,12 +191,7 @@ def rescope(
     return newest(ledger, recorded.stream)
 
 
-def _contents(ledger: Ledger, plan: str, number: int) -> list[tuple[StepView, str]]:
-    found = views(ledger, "WHERE plan = ? AND revision = ? ORDER BY ordinal", plan, number)
-    contents = ledger.query(
-        "SELECT content FROM steps WHERE plan = ? AND revision = ? ORDER BY ordinal", plan, number
-    )
-    return [(view, content) for view, (content,) in zip(found, contents, strict=True)]
+DONE = "SELECT step, content FROM steps WHERE plan = ? AND revision = ? AND status = 'done'"
 
 
 def _refuse_while_it_runs(ledger: Ledger, plan: str) -> None:

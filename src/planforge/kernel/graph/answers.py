@@ -174,7 +174,7 @@ def _(query: queries.Timeline, ledger: Ledger) -> QueryResult:
 
 
 def _period(ledger: Ledger, node: str) -> tuple[str, int, int | None]:
-    """The name that events are kept under, the first that counts, and the first that does not any more."""
+    """The node whose events are asked for, the first event that counts, and the first that no longer does."""
     if "/" in node:
         return steps.find(ledger, node).node, 0, None
     found = steps.revision(ledger, node)

@@ -15,54 +15,27 @@ from planforge.kernel.graph.steps import Revision
 from planforge.kernel.ledger import Ledger
 
 
-class _Attempt(msgspec.Struct, kw_only=True):
-    """An attempt while its events are read."""
-
-    attempt: int
-    base: str = ""
-    holder: str = ""
-    patches: list[queries.PatchRecord] = []
-    evidence: list[queries.EvidenceRecord] = []
-    rejected: str = ""
-
-    def record(self) -> queries.AttemptRecord:
-        """It, as it stands."""
-        return queries.AttemptRecord(
-            attempt=self.attempt,
-            base=self.base,
-            holder=self.holder,
-            patches=tuple(self.patches),
-            evidence=tuple(self.evidence),
-            rejected=self.rejected,
-        )
-
-
 class _Step(msgspec.Struct, kw_only=True):
     """A step while its events are read. An attempt number can come again: a plan can be begun again."""
 
-    attempts: list[_Attempt] = []
+    attempts: list[queries.AttemptRecord] = []
     approvals: list[queries.Approval] = []
 
-    def attempt(self, number: int) -> _Attempt:
-        """The newest attempt with this number."""
-        for known in reversed(self.attempts):
-            if known.attempt == number:
-                return known
-        return self.begin(number)
-
-    def begin(self, number: int, base: str = "", holder: str = "") -> _Attempt:
+    def begin(self, number: int, base: str = "", holder: str = "") -> None:
         """Another attempt."""
-        self.attempts.append(_Attempt(attempt=number, base=base, holder=holder))
-        return self.attempts[-1]
+        self.attempts.append(
+            queries.AttemptRecord(
+                attempt=number, base=base, holder=holder, patches=(), evidence=(), rejected=""
+            )
+        )
 
-
-class _Plan(msgspec.Struct, kw_only=True):
-    """A plan while its events are read."""
-
-    goal: str = ""
-    constraints: tuple[str, ...] = ()
-    criteria: tuple[str, ...] = ()
-    approvals: list[queries.Approval] = []
+    def newest(self, number: int) -> int:
+        """The place of the newest attempt with this number."""
+        for place in reversed(range(len(self.attempts))):
+            if self.attempts[place].attempt == number:
+                return place
+        self.begin(number)
+        return len(self.attempts) - 1
 
 
 def chain(ledger: Ledger, node: str) -> queries.CustodyChain:
@@ -70,25 +43,30 @@ def chain(ledger: Ledger, node: str) -> queries.CustodyChain:
     step = steps.find(ledger, node) if "/" in node else None
     found = steps.revision(ledger, step.plan if step else node)
     known = steps.revisions(ledger, found.plan)
-    plan, by_node = _Plan(), dict[str, _Step]()
+    created: events.ItemOpened | None = None
+    approvals: list[queries.Approval] = []
+    by_node: dict[str, _Step] = {}
     starts = [0, *(revision.seq for revision in known[1:])]
     for item in steps.happened(ledger, found.plan):
         event = item.event
         revision = known[bisect_right(starts, item.seq) - 1]
-        name = getattr(event, "step", "")
-        if name:
+        if name := getattr(event, "step", ""):
             _take(by_node.setdefault(f"{revision.node}/{name}", _Step()), item.seq, event)
+        elif isinstance(event, events.ItemOpened):
+            created = event
+        elif isinstance(event, events.DecisionUsed) and event.kind == "approval":
+            _use(approvals, event)
         else:
-            _take_plan(plan, item.seq, event)
+            approvals += _approval(item.seq, event)
     kept = dict(_kept(ledger, known))
     wanted = _back(step.node, kept) if step else _nodes(ledger, found, kept)
     return queries.CustodyChain(
         node=node,
         plan=found.plan,
-        goal=plan.goal,
-        constraints=plan.constraints,
-        criteria=plan.criteria,
-        approvals=tuple(plan.approvals),
+        goal=created.request if created else "",
+        constraints=created.constraints if created else (),
+        criteria=created.criteria if created else (),
+        approvals=tuple(approvals),
         steps=tuple(_record(ledger, name, by_node.get(name, _Step()), kept) for name in wanted),
     )
 
@@ -100,7 +78,7 @@ def _record(ledger: Ledger, node: str, step: _Step, kept: dict[str, str]) -> que
         title=view.title,
         status=view.status,
         kept_from=kept.get(node, ""),
-        attempts=tuple(attempt.record() for attempt in step.attempts),
+        attempts=tuple(step.attempts),
         approvals=tuple(step.approvals),
     )
 
@@ -133,30 +111,24 @@ def _nodes(ledger: Ledger, revision: Revision, kept: dict[str, str]) -> list[str
     return [node for view in views for node in _back(view.node, kept)]
 
 
-def _take_plan(plan: _Plan, seq: int, event: events.Event) -> None:
+def _approval(seq: int, event: events.Event) -> Iterator[queries.Approval]:
+    """A person's yes, if that is what the event says."""
     match event:
-        case events.ItemOpened():
-            plan.goal, plan.constraints, plan.criteria = event.request, event.constraints, event.criteria
         case events.DecisionMade(kind="approval"):
-            plan.approvals.append(
-                queries.Approval(
-                    seq=seq, gate=event.name, subject=event.subject, content=event.content, actor=event.actor
-                )
-            )
+            gate, subject, content = event.name, event.subject, event.content
         case events.RiskSettled():
-            plan.approvals.append(
-                queries.Approval(
-                    seq=seq, gate="risk", subject=event.risk, content=event.reason, actor=event.actor
-                )
-            )
-        case events.DecisionUsed(kind="approval"):
-            _use(plan, event)
+            gate, subject, content = "risk", event.risk, event.reason
+        case events.GateOpened():
+            gate, subject, content = event.gate, event.step, event.content
+        case _:
+            return
+    yield queries.Approval(seq=seq, gate=gate, subject=subject, content=content, actor=event.actor)
 
 
-def _use(plan: _Plan, event: events.DecisionUsed) -> None:
-    for place, known in enumerate(plan.approvals):
+def _use(approvals: list[queries.Approval], event: events.DecisionUsed) -> None:
+    for place, known in enumerate(approvals):
         if (known.gate, known.content, known.used_by) == (event.name, event.content, ""):
-            plan.approvals[place] = msgspec.structs.replace(known, used_by=event.run)
+            approvals[place] = msgspec.structs.replace(known, used_by=event.run)
             return
 
 
@@ -164,42 +136,49 @@ def _take(step: _Step, seq: int, event: events.Event) -> None:
     match event:
         case events.StepStarted():
             step.begin(event.attempt, event.base, event.holder)
-        case events.PatchProposed():
-            _propose(step.attempt(event.attempt), seq, event)
-        case events.PatchApplied():
-            _apply(step.attempt(event.attempt), seq, event)
-        case events.VerifyOk() | events.VerifyFailed():
-            step.attempt(event.attempt).evidence.append(_evidence(seq, event.evidence))
-        case events.AttemptRejected():
-            step.attempt(event.attempt).rejected = event.reason
-        case events.GateOpened():
-            step.approvals.append(
-                queries.Approval(
-                    seq=seq, gate=event.gate, subject=event.step, content=event.content, actor=event.actor
-                )
+        case (
+            events.PatchProposed()
+            | events.PatchApplied()
+            | events.VerifyOk()
+            | events.VerifyFailed()
+            | events.AttemptRejected()
+        ):
+            place = step.newest(event.attempt)
+            step.attempts[place] = _with_event(step.attempts[place], seq, event)
+        case _:
+            step.approvals += _approval(seq, event)
+
+
+def _with_event(attempt: queries.AttemptRecord, seq: int, event: events.Event) -> queries.AttemptRecord:
+    """The attempt with what one more event says of it."""
+    match event:
+        case events.PatchProposed(commit=commit, tree=tree, agent=agent, files=files):
+            patch = queries.PatchRecord(
+                seq=seq, commit=commit, tree=tree, agent=agent, files=files, landed=False
             )
+            return msgspec.structs.replace(attempt, patches=(*attempt.patches, patch))
+        case events.PatchApplied():
+            return msgspec.structs.replace(attempt, patches=_applied(attempt.patches, seq, event))
+        case events.VerifyOk(evidence=evidence) | events.VerifyFailed(evidence=evidence):
+            return msgspec.structs.replace(attempt, evidence=(*attempt.evidence, _evidence(seq, evidence)))
+        case events.AttemptRejected(reason=reason):
+            return msgspec.structs.replace(attempt, rejected=reason)
+    return attempt
 
 
-def _propose(attempt: _Attempt, seq: int, event: events.PatchProposed) -> None:
-    attempt.patches.append(
-        queries.PatchRecord(
-            seq=seq, commit=event.commit, tree=event.tree, agent=event.agent, files=event.files, landed=False
-        )
-    )
-
-
-def _apply(attempt: _Attempt, seq: int, event: events.PatchApplied) -> None:
+def _applied(
+    patches: tuple[queries.PatchRecord, ...], seq: int, event: events.PatchApplied
+) -> tuple[queries.PatchRecord, ...]:
     """The proposed patch landed; or, moved to where the branch was by then, another one in its place."""
-    for place, known in enumerate(attempt.patches):
+    for place, known in enumerate(patches):
         if known.commit == event.commit:
-            attempt.patches[place] = msgspec.structs.replace(known, landed=True)
-            return
-    agent, files = (attempt.patches[-1].agent, attempt.patches[-1].files) if attempt.patches else ("", ())
-    attempt.patches.append(
-        queries.PatchRecord(
-            seq=seq, commit=event.commit, tree=event.tree, agent=agent, files=files, landed=True
-        )
+            landed = msgspec.structs.replace(known, landed=True)
+            return (*patches[:place], landed, *patches[place + 1 :])
+    agent, files = (patches[-1].agent, patches[-1].files) if patches else ("", ())
+    landed = queries.PatchRecord(
+        seq=seq, commit=event.commit, tree=event.tree, agent=agent, files=files, landed=True
     )
+    return (*patches, landed)
 
 
 def _evidence(seq: int, found: Evidence) -> queries.EvidenceRecord:

@@ -300,7 +300,7 @@ class Moments(Answer, frozen=True, kw_only=True):
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
-    """A person's yes, and what it was to."""
+    """A person's yes to exact content."""
 
     seq: int
     gate: str
@@ -333,7 +333,7 @@ class EvidenceRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One try, and what it left."""
+    """One attempt with its patches and evidence."""
 
     attempt: int
     base: str

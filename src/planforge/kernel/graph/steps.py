@@ -19,7 +19,7 @@ REVISION = re.compile(r"(?P<plan>.+?)(?:\.r(?P<number>[1-9][0-9]{0,9}))?")
 FIRST = re.compile(r"^(?P<plan>[^:/!]+)\.r1(?=$|[/!])")
 
 STEPS = "(SELECT *, '[]' AS depends_on FROM steps) AS steps"
-"""What a step depends on is no column of the table; whoever needs it asks for the edges."""
+"""The table has no column for what a step depends on; the edges have it."""
 SHOWN = 8
 """How many steps a hint names."""
 

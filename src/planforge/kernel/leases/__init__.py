@@ -53,7 +53,7 @@ __all__ = [
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 LOOK_SECONDS = 1.0
-"""How long whoever waits goes without looking, should nobody wake it."""
+"""How long a waiter sleeps at most before it looks again."""
 
 
 # Taking

@@ -211,7 +211,7 @@ def _named(asked: str, held: str) -> str:
 
 
 def refusal(held: Held, late: timedelta) -> LeaseHeld:
-    """The no for whoever wants a path that somebody else has or is next to have."""
+    """The refusal for a path that somebody else holds or is next in line for."""
     release = Action("lease release", str(held.fence), reason=TEXT)
     hint = Advice("wait for it, or take it away: {}{}", release, clock_hint(late))
     if not held.fence:
@@ -247,7 +247,7 @@ def circle(holder: str, before: Iterable[str], behind: Mapping[str, Iterable[str
 
 
 def deadlock(cycle: tuple[str, ...]) -> WouldDeadlock:
-    """The no for whoever would wait for itself."""
+    """The refusal for a holder that would wait for itself."""
     return WouldDeadlock(
         f"waiting would never end: {' waits for '.join(f'`{name}`' for name in cycle)}",
         "release what you hold, then claim everything at once",

@@ -125,7 +125,7 @@ class Ledger:
 
     @property
     def _connection(self) -> apsw.Connection:
-        """The connection of this thread: the writing one for whoever is deciding what to write."""
+        """The connection of this thread; the writing one while `transact` decides."""
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = self._another()
@@ -272,7 +272,7 @@ class Ledger:
         return int(seq)
 
     def rebuild(self) -> None:
-        """Fold the projections anew from the events."""
+        """Rebuild the projections from the events."""
         self._begin_to_write().alone(self._fold_anew)
 
     def _fold_anew(self, db: apsw.Connection) -> None:
@@ -293,7 +293,7 @@ class Ledger:
         return faults(self.query)
 
     def read(self, where: str, *values: str | int) -> Iterator[Recorded]:
-        """The events that a condition chooses; whoever reads many asks for a page at a time."""
+        """The events that a condition selects; ask for a page at a time if there may be many."""
         # Whoever looks at the tables alone need not load every kind of event.
         from planforge.kernel.ledger.rows import COLUMNS, recorded
 

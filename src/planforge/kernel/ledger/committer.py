@@ -33,7 +33,7 @@ class Committer:
         self._thread.start()
 
     def submit(self, request: Request) -> asyncio.Future[list[Recorded]]:
-        """What became of the request, in time. Whoever gives up waiting may find it written all the same."""
+        """The result of the request, later. A task that stops waiting may find it written all the same."""
         future: asyncio.Future[list[Recorded]] = self.loop.create_future()
         self._asked.append((request, future))
         if not self._busy:
@@ -42,7 +42,7 @@ class Committer:
         return future
 
     def close(self) -> None:
-        """End the thread when it has done what it has. Whoever asks after that is refused."""
+        """End the thread when its requests are done. Later requests are refused."""
         self._closed = True
         self._groups.put([])
         self._thread.join()

@@ -21,7 +21,7 @@ SELECT seq, CAST(stream AS BLOB), version, CAST(kind AS BLOB), revision, CAST(ke
   body, hash
 FROM events ORDER BY seq
 """
-"""Text as bytes, because a damaged one may not be text any more."""
+"""Text as bytes, because damaged text may not decode."""
 
 
 def faults(query: Query) -> Iterator[Fault]:

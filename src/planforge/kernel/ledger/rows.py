@@ -20,7 +20,7 @@ encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def read_event(seq: int, kind: str, stored: int, body: bytes) -> Event:
-    """An event from its stored form, whatever revision that has."""
+    """An event from its stored form, of any known revision."""
     if kind not in EVENTS:
         raise LedgerUnreadable(f"event {seq} is of kind `{kind}`, which this Planforge does not know")
     try:

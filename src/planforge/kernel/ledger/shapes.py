@@ -1,4 +1,4 @@
-"""What is asked of a ledger and what it says of itself; light, because every reader loads it."""
+"""Requests to write to a ledger and faults found in one; light, because every reader loads it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ INSERT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class Request:
-    """Somebody who wants something written, and what became of it."""
+    """A request to write something, and its result."""
 
     __slots__ = ("acknowledge", "alone", "decide", "error", "gate", "leads", "recorded", "settled", "writes")
 
@@ -97,7 +97,7 @@ class Writer:
         self._now = now
         self._wake = wake
         self._turn = threading.Lock()
-        """Held by whoever writes; handed over, still locked, to whoever is next."""
+        """Held by the thread that writes; handed over, still locked, to the next one."""
         self._waiting: deque[Request] = deque()
         self._closed = False
         self._decider = 0
@@ -112,7 +112,7 @@ class Writer:
     # Turns
 
     def append(self, stream: str, expected: int | None, events: Iterable[Event], key: str) -> list[Recorded]:
-        """Have one write committed. Whoever need not wait goes the short way: no request, no group."""
+        """Have one write committed. A thread that need not wait skips the request and the group."""
         if not self._turn.acquire(False):
             return self.submit(Request((Write(stream, expected, tuple(events), key),)))
         recorded: list[Recorded] = []
@@ -155,7 +155,7 @@ class Writer:
         self.submit(Request(decide=decide, alone=True))
 
     def close(self) -> None:
-        """Say where the ledger ends. Whoever still waits is refused."""
+        """Record where the ledger ends. Requests that still wait are refused."""
 
         def last(_: apsw.Connection) -> None:
             self._closed = True

@@ -190,10 +190,8 @@ class _Comparing:
         recorded = self._tape.ended
         if recorded is None:
             return f"the flow ends here ({end.reason}); the recording does not say so yet"
-        same = same_but_redacted(encode(recorded), encode(end))
-        if not same and not recorded.reason.startswith(CANCELLED):
-            problem = "the flow ends otherwise than the recording says"
-            raise Differs(differing("", problem, value_of(recorded), value_of(end)))
+        if difference := differing_ends(recorded, end):
+            raise Differs(difference)
         self.counts.decisions += 1
         return recorded.reason
 
@@ -210,8 +208,7 @@ class _Comparing:
         asked = error.asked
         if recorded is None:
             return f"the recording ends at `{asked.key}`: {words_of(asked)}"
-        problem = f"`{asked.key}` is asked for, but the recording ends without it"
-        raise Differs(differing(asked.key, problem, value_of(recorded), asked_of(asked)))
+        raise Differs(beyond_the_end(recorded, asked))
 
     def _from_outside(self, error: RecordingEnds | PlanforgeError, end: RunEnded) -> bool:
         """Whether a person, or a gate that an effect met, ended the run and not its flow."""
@@ -221,6 +218,20 @@ class _Comparing:
             return True
         begun = isinstance(error, RecordingEnds) and error.asked.key in self._tape.entries
         return begun and end.exit_code == RefusedByGate.exit_code
+
+
+def beyond_the_end(recorded: RunEnded, asked: Asked) -> Difference:
+    """The flow asks for something after the recorded end."""
+    problem = f"`{asked.key}` is asked for, but the recording ends without it"
+    return differing(asked.key, problem, value_of(recorded), asked_of(asked))
+
+
+def differing_ends(recorded: RunEnded, end: RunEnded) -> Difference | None:
+    """Where the recorded end and the flow's own differ; a person may end a run whatever its flow says."""
+    if same_but_redacted(encode(recorded), encode(end)) or recorded.reason.startswith(CANCELLED):
+        return None
+    problem = "the flow ends otherwise than the recording says"
+    return differing("", problem, value_of(recorded), value_of(end))
 
 
 def require_same(tape: Tape, asked: Asked, entry: Entry) -> None:

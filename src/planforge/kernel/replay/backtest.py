@@ -29,17 +29,16 @@ from planforge.kernel.driver import outcome_type
 from planforge.kernel.effects import Effect, Flow, Note
 from planforge.kernel.events import AuditRecorded, EffectFailed, Event, PlanStarted, RunEnded, StepStarted
 from planforge.kernel.evidence import Evidence
-from planforge.kernel.objects import address, encode
-from planforge.kernel.replay import Differs, asked_of, require_same, words_of
+from planforge.kernel.objects import address
+from planforge.kernel.replay import Differs, beyond_the_end, differing_ends, require_same, words_of
 from planforge.kernel.replay.company import Company
-from planforge.kernel.replay.differences import Difference, differing, same_but_redacted, value_of
+from planforge.kernel.replay.differences import Difference, differing
 from planforge.kernel.replay.tape import Asked, Entry, RecordingEnds, Tape, drive
-from planforge.kernel.wording import CANCELLED
 
 Result = TypeVar("Result")
 
 ONCE = (effects.RunAgent, effects.AskHuman, effects.TakeApproval, effects.ClaimLease)
-"""Effects whose answer is used up: asked again, the world would answer anew."""
+"""Effects whose recorded answer is used once: asked again, the world could answer differently."""
 
 UNCHANGED = {
     effects.ReadPlan: "nobody edits the plan file at a time when the recording does not look at it",
@@ -229,9 +228,8 @@ class _Telling:
         if entry is None and self._tape.ended is None:
             raise RecordingEnds(asked)
         if entry is None:
-            problem = f"`{asked.key}` is asked for, but the recording ends without it"
             assert self._tape.ended is not None
-            self.parted = differing(asked.key, problem, value_of(self._tape.ended), asked_of(asked))
+            self.parted = beyond_the_end(self._tape.ended, asked)
             return
         try:
             require_same(self._tape, asked, entry)
@@ -318,11 +316,8 @@ class _Telling:
     def part_at_the_end(self, end: RunEnded | None) -> None:
         """Where everything asked for was on record, the ends may still differ."""
         recorded = self._tape.ended
-        if self.parted is not None or end is None or recorded is None:
-            return
-        if not same_but_redacted(encode(recorded), encode(end)) and not recorded.reason.startswith(CANCELLED):
-            problem = "the flow ends otherwise than the recording says"
-            self.parted = differing("", problem, value_of(recorded), value_of(end))
+        if self.parted is None and end is not None and recorded is not None:
+            self.parted = differing_ends(recorded, end)
 
 
 def _planned(event: Event) -> tuple[str, ...]:

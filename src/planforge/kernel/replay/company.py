@@ -13,7 +13,7 @@ from __future__ import annotations
 import msgspec
 
 from planforge.kernel.effects import Together
-from planforge.kernel.replay.tape import Tape, path_of
+from planforge.kernel.replay.tape import Tape, Watching, path_of
 
 
 class _Group(msgspec.Struct, kw_only=True):
@@ -26,7 +26,7 @@ class _Group(msgspec.Struct, kw_only=True):
     """Those that do not go when they went then."""
 
 
-class Company:
+class Company(Watching):
     """Follows the flows of a telling as they begin and end."""
 
     def __init__(self, tape: Tape) -> None:
@@ -64,7 +64,7 @@ class Company:
         self._group_of[path].late.add(path)
 
     def is_first(self, key: str) -> bool:
-        """Whether it is known that whoever asks under `key` comes before all others that are under way."""
+        """Whether the flow that asks under `key` is known to come before all others that run now."""
         path = key.rpartition("/")[0]
         while path in self._group_of:
             group = self._group_of[path]

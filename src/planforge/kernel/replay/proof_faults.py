@@ -38,7 +38,7 @@ FILE_LIMIT = 256 * 1024 * 1024
 """The size of a proof that is looked at."""
 PART_LIMIT = 256 * 1024 * 1024
 TOTAL_LIMIT = 512 * 1024 * 1024
-"""What all parts may come to once unpacked."""
+"""The size of all parts once unpacked."""
 PARTS_LIMIT = 200_000
 
 

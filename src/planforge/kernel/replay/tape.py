@@ -10,6 +10,7 @@ keys alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
+from functools import partial
 from typing import NamedTuple, Protocol, TypeVar, cast
 from urllib.parse import quote
 
@@ -184,8 +185,8 @@ class Tape:
             ) from error
 
 
-class Watching(Protocol):
-    """Whoever wants to know which flows of several go at once."""
+class Watching:
+    """Is told which of several flows run at once; subclasses override what they need."""
 
     def gathered(self, key: str, asked: Together[object]) -> None:
         """Flows are about to go at once."""
@@ -200,6 +201,9 @@ class Watching(Protocol):
         """One of them cannot go on: the recording ends in it."""
 
 
+NOBODY = Watching()
+
+
 def path_of(key: str, name: str) -> str:
     """The path of a flow that goes with others."""
     return f"{key}/{quote(name, safe='')}"
@@ -209,7 +213,7 @@ def drive(
     flow: Flow[Result],
     answer: Callable[[Asked], object],
     order: Callable[[str], int],
-    watching: Watching | None = None,
+    watching: Watching = NOBODY,
 ) -> Result:
     """Run `flow` to its end with what `answer` returns or raises."""
     steps = _steps(flow, "", order, watching)
@@ -231,9 +235,7 @@ def drive(
 Steps = Generator[Asked, object, Result]
 
 
-def _steps(
-    flow: Flow[Result], path: str, order: Callable[[str], int], watching: Watching | None
-) -> Steps[Result]:
+def _steps(flow: Flow[Result], path: str, order: Callable[[str], int], watching: Watching) -> Steps[Result]:
     ordinal = 0
     answer: object = None
     failure: PerformerFailed | None = None
@@ -258,7 +260,7 @@ def _steps(
 
 
 def _together(
-    asked: Together[object], intent: Asked, order: Callable[[str], int], watching: Watching | None
+    asked: Together[object], intent: Asked, order: Callable[[str], int], watching: Watching
 ) -> Generator[Asked, object, dict[str, object]]:
     """Go on with the flow that the recording goes on with next; one that cannot does not stop the others."""
     group = _Group(asked, intent.key, order, watching)
@@ -271,9 +273,9 @@ def _together(
             try:
                 answer = yield question
             except (PerformerFailed, RecordingEnds) as error:
-                group.advance(path, _throwing(group.flows[path], error), question.key)
+                group.advance(path, partial(group.flows[path].throw, error), question.key)
             else:
-                group.advance(path, _sending(group.flows[path], answer), question.key)
+                group.advance(path, partial(group.flows[path].send, answer), question.key)
     finally:
         for steps in group.flows.values():
             steps.close()
@@ -290,7 +292,7 @@ class _Group:
         asked: Together[object],
         key: str,
         order: Callable[[str], int],
-        watching: Watching | None,
+        watching: Watching,
     ) -> None:
         self._names = {path_of(key, name): name for name in asked.flows}
         self.flows = {
@@ -303,15 +305,13 @@ class _Group:
         self._order = order
         self._watching = watching
         self._ended: dict[str, object] = {}
-        if watching is not None:
-            watching.gathered(key, asked)
+        watching.gathered(key, asked)
 
     def begin(self) -> None:
         """Have those begin whose turn it is."""
         while beginning := self._turns.begin():
             for path in map(self._paths.__getitem__, beginning):
-                if self._watching is not None:
-                    self._watching.begins(path)
+                self._watching.begins(path)
                 self._go(path, self.flows[path].__next__)
 
     def next(self) -> str:
@@ -332,13 +332,11 @@ class _Group:
             self._end(path, error, last)
         except RecordingEnds as error:
             self._ended[path] = error
-            if self._watching is not None:
-                self._watching.stops(path)
+            self._watching.stops(path)
 
     def _end(self, path: str, result: object, last: str) -> None:
         self._ended[path] = result
-        if self._watching is not None:
-            self._watching.ends(path, last)
+        self._watching.ends(path, last)
         self._turns.end(self._names[path])
 
     def results(self) -> dict[str, object]:
@@ -348,11 +346,3 @@ class _Group:
                 if isinstance(result := self._ended.get(path), kind):
                     raise result
         return {name: self._ended[path] for path, name in self._names.items()}
-
-
-def _throwing(steps: Steps[object], error: Exception) -> Callable[[], Asked]:
-    return lambda: steps.throw(error)
-
-
-def _sending(steps: Steps[object], answer: object) -> Callable[[], Asked]:
-    return lambda: steps.send(answer)

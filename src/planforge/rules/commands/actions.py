@@ -48,7 +48,7 @@ FIELDS: dict[type[Command], tuple[Field, ...]] = {
     shapes.PlanCreate: DESCRIBED,
     shapes.PlanRun: PLAN,
 }
-"""What an agent may ask for, and what it has to say for that."""
+"""The commands that an agent may ask for, each with its fields."""
 
 
 def _name(kind: type[Command]) -> str:

@@ -21,7 +21,7 @@ MOST_STATES = 1_000_000
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A stage, and what it came to."""
+    """A stage and its verdict."""
 
     stage: str
     verdict: str = ""
@@ -103,7 +103,7 @@ def _is_open(pipeline: Pipeline, state: _State) -> bool:
 
 
 def _outcomes(pipeline: Pipeline, state: _State) -> Iterator[tuple[Step, _State]]:
-    """All that a stage may come to; where a person has to look, the road ends."""
+    """Every possible verdict of a stage; where a person has to decide, the road ends."""
     index = state.index
     stage = pipeline.stages[index]
     fresh = state.fresh - _voided(pipeline, stage)

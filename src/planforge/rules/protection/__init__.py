@@ -60,5 +60,5 @@ def ci_files(paths: Iterable[str], settings: Protection | None = None) -> tuple[
 
 
 def holds_to_former_tests(settings: Protection) -> bool:
-    """Whether a person has to say so where tests that were there before do not pass any more."""
+    """Whether a person has to approve a change that makes earlier tests fail."""
     return settings.replace is None and Kind.FORMER_TESTS.value not in settings.remove

@@ -84,11 +84,7 @@ def size_finding(
 
 def counted(changed: Mapping[str, int]) -> int:
     """The lines of a change that somebody wrote."""
-    return sum(lines for path, lines in changed.items() if not _is_written_by_programs(path))
-
-
-def _is_written_by_programs(path: str) -> bool:
-    return BY_PROGRAMS.match(path)
+    return sum(lines for path, lines in changed.items() if not BY_PROGRAMS.match(path))
 
 
 BY_PROGRAMS = Patterns((*GENERATED, *DEFAULTS[Kind.LOCK_FILE]))

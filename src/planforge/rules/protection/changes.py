@@ -109,7 +109,7 @@ def _reasons(path: str, texts: _Texts, run: Mapping[str, str], rules: _Rules) ->
 
 
 def _inside(path: str, texts: _Texts) -> Iterator[ProtectedChange]:
-    """What the texts say, whatever the name of the file is."""
+    """Reasons in the content of a file, independent of its name."""
     seen = alike(path)
     if texts.unread:
         for kind, told in ((Kind.DEPENDENCY, is_manifest(seen)), (Kind.CHECK, sets_checks(seen))):

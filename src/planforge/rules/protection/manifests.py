@@ -53,10 +53,6 @@ REQUIREMENT = re.compile(
 )
 
 
-def _python_name(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def _requirement(text: str) -> tuple[str, str]:
     """A requirement by its name, and what it asks for: extras, bound, source and condition."""
     found = REQUIREMENT.fullmatch(text.strip())
@@ -65,7 +61,8 @@ def _requirement(text: str) -> tuple[str, str]:
     extras = "".join((found["extras"] or "").split())
     bound, condition, marker = found["rest"].partition(";")
     said = " ".join(bound.split()) if "@" in bound else "".join(bound.split())
-    return _python_name(found["name"]), f"{extras}{said}{condition}{' '.join(marker.split())}"
+    name = re.sub(r"[-_.]+", "-", found["name"]).lower()
+    return name, f"{extras}{said}{condition}{' '.join(marker.split())}"
 
 
 def _requirements(section: str, given: Iterable[object]) -> Iterator[tuple[str, str]]:
@@ -174,6 +171,13 @@ NPM = (
     "overrides",
     "resolutions",
 )
+NPM_KEYS = (
+    "packageManager",
+    "bundledDependencies",
+    "bundleDependencies",
+    "workspaces",
+    "trustedDependencies",
+)
 RUN_BY_ITSELF = re.compile(
     r"(?:pre|post)?(?:install|prepare|publish|pack|version|uninstall|prepublishOnly)|dependencies"
 )
@@ -181,35 +185,19 @@ RUN_BY_ITSELF = re.compile(
 
 def _package_json(text: str) -> Entries:
     document = _object(text)
-    found: Entries = {}
-    for section in NPM:
-        found |= _named(section, _table(document, section))
+    found = _listed(document, NPM)
     found |= _named("pnpm overrides", _table(_table(document, "pnpm"), "overrides"))
     found |= {
         f"script {name}": _said(said)
         for name, said in _table(document, "scripts").items()
         if RUN_BY_ITSELF.fullmatch(name)
     }
-    for key in (
-        "packageManager",
-        "bundledDependencies",
-        "bundleDependencies",
-        "workspaces",
-        "trustedDependencies",
-    ):
-        if key in document:
-            found[key] = _said(document[key])
-    return found
+    return found | _listed(document, (), NPM_KEYS)
 
 
 def _composer(text: str) -> Entries:
-    document = _object(text)
-    found = dict(_named("require", _table(document, "require")))
-    found |= _named("require-dev", _table(document, "require-dev"))
-    for key in ("repositories", "scripts", "minimum-stability", "replace", "conflict"):
-        if key in document:
-            found[key] = _said(document[key])
-    return found
+    keys = ("repositories", "scripts", "minimum-stability", "replace", "conflict")
+    return _listed(_object(text), ("require", "require-dev"), keys)
 
 
 # Rust, Go
@@ -225,8 +213,7 @@ def _cargo(text: str) -> Entries:
     for prefix, table in tables.items():
         for section in CARGO:
             found |= _named(f"{prefix}{section}", _table(table, section))
-    for section in ("patch", "replace"):
-        found |= _named(section, _table(document, section))
+    found |= _listed(document, ("patch", "replace"))
     build = _table(document, "package").get("build")
     return found | ({"build script": _said(build)} if build is not None else {})
 
@@ -293,12 +280,7 @@ def _gradle(text: str) -> Entries:
 
 
 def _versions(text: str) -> Entries:
-    document = tomllib.loads(text)
-    return {
-        key: said
-        for name in ("versions", "libraries", "plugins")
-        for key, said in _named(name, _table(document, name))
-    }
+    return _listed(tomllib.loads(text), ("versions", "libraries", "plugins"))
 
 
 # Ruby
@@ -326,6 +308,12 @@ def _gemfile(text: str) -> Entries:
 def _table(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     found = document.get(name, {})
     return found if isinstance(found, dict) else {}
+
+
+def _listed(document: Mapping[str, Any], sections: Iterable[str], keys: Iterable[str] = ()) -> Entries:
+    """All that some sections name, and what is said under some keys."""
+    found = {name: said for section in sections for name, said in _named(section, _table(document, section))}
+    return found | {key: _said(document[key]) for key in keys if key in document}
 
 
 def _named(section: str, table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -26,7 +26,7 @@ class Kind(StrEnum):
     LICENCE = "licence"
     OWNER = "owner"
     FORMER_TESTS = "former-tests"
-    """Tests that were there before and do not pass any more; told by running them, not by a path."""
+    """Earlier tests that fail now; found by running them, not by a path."""
     OWN = "protected"
     """What the project's own settings name."""
 

@@ -277,7 +277,7 @@ def _narrowings(line: str) -> Iterator[str]:
 
 
 def _lost(was: list[Started], now: list[Started]) -> Iterator[Finding]:
-    """Tools that were started before and are not any more."""
+    """Tools that are no longer started."""
     left = {item.tool for item in now}
     fresh = left - {item.tool for item in was}
     for tool in sorted({item.tool for item in was} - left):

@@ -34,7 +34,7 @@ def _is_test(suite: Suite, path: str) -> bool:
 
 
 def _extended(old: Suite, new: Suite, path: str) -> bool:
-    """Whether a file is what it was, but for tests that it did not have."""
+    """Whether new tests are the only change of a file."""
     if path not in new.sources or path not in old.sources:
         return False
     known = {case.name for case in old.outlines[path].cases}

@@ -32,11 +32,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """Its number among the criteria of a delivery, if it has one."""
 
 
-def _table(*rules: Rule) -> dict[str, Rule]:
-    return {rule.name: rule for rule in rules}
-
-
-RULES = _table(
+_RULES = (
     Rule(
         name="soft-pass",
         criterion="CR-AF12",
@@ -170,6 +166,7 @@ RULES = _table(
     ),
 )
 
+RULES = {rule.name: rule for rule in _RULES}
 CRITERIA = {rule.criterion: rule.name for rule in RULES.values() if rule.criterion}
 
 

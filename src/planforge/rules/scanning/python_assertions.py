@@ -82,6 +82,14 @@ def called(node: ast.Call) -> str:
     return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
+def is_idle(node: ast.stmt) -> bool:
+    """Whether a statement does nothing but give back a constant, or not even that."""
+    match node:
+        case ast.Pass() | ast.Expr(value=ast.Constant()) | ast.Return(value=None | ast.Constant()):
+            return True
+    return False
+
+
 def asserts(node: ast.AST) -> bool:
     """Whether this node, by itself, is an assertion."""
     if isinstance(node, ast.Assert):

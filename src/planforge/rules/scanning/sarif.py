@@ -7,22 +7,18 @@ from collections.abc import Sequence
 
 from planforge.rules.sarif import (
     LEVELS,
-    SCHEMA,
-    VERSION,
     Configuration,
     Descriptor,
-    Driver,
     Location,
     Log,
     Physical,
     Region,
     Result,
-    Run,
     Suppression,
     Tags,
     Text,
-    Tool,
     artifact,
+    of_planforge,
 )
 from planforge.rules.scanning.issues import RULES, Issue, Rule
 
@@ -30,10 +26,8 @@ from planforge.rules.scanning.issues import RULES, Issue, Rule
 def log(issues: Sequence[Issue], version: str) -> Log:
     """A document with all issues; those that are waived are in it, as suppressed."""
     names = list(RULES)
-    driver = Driver(name="planforge", version=version, rules=tuple(map(_rule, RULES.values())))
-    results = tuple(_result(issue, names.index(issue.rule)) for issue in issues)
-    run = Run(tool=Tool(driver=driver), results=results, column_kind="unicodeCodePoints")
-    return Log(schema=SCHEMA, version=VERSION, runs=(run,))
+    results = (_result(issue, names.index(issue.rule)) for issue in issues)
+    return of_planforge(version, map(_rule, RULES.values()), results)
 
 
 def _rule(rule: Rule) -> Descriptor:

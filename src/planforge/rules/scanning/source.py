@@ -8,7 +8,7 @@ import re
 import tokenize
 import warnings
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -59,6 +59,16 @@ def children(node: ast.AST) -> list[ast.AST]:
         elif isinstance(value, ast.AST) and field not in UNINTERESTING:
             found.append(value)
     return found
+
+
+def walk(nodes: Iterable[ast.AST], stop: tuple[type[ast.AST], ...]) -> Iterator[ast.AST]:
+    """These nodes and all below them, but nothing below nodes of the kinds to stop at."""
+    open_ = list(nodes)
+    while open_:
+        node = open_.pop()
+        yield node
+        if not isinstance(node, stop):
+            open_.extend(children(node))
 
 
 class Comment(NamedTuple):

@@ -1,9 +1,9 @@
 """
-What a review comes to: approved, revision, or unknown.
+Parsers of reviews, each with one of three verdicts: approved, revision, or unknown.
 
-Four kinds of answers are read, each in its own closed vocabulary: `audit.py` of plans, `review.py` of stages,
-`module.py` of modules, `polish.py` of deliverables. In all of them a quotation, a piece of code or a hidden
-comment is not a verdict, and two different verdicts are `unknown`. What a tool says is `sarif.py`.
+Each kind of answer has its own closed vocabulary: `audit.py` of plans, `review.py` of stages, `module.py` of
+modules, `polish.py` of deliverables, `sarif.py` of tools. In all of them a quotation, a piece of code or a
+hidden comment is not a verdict, and two different verdicts are `unknown`.
 """
 
 from __future__ import annotations

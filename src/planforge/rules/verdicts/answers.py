@@ -33,7 +33,7 @@ ATTRIBUTES = re.compile(r"(?<!\\)<[A-Za-z][A-Za-z0-9-]*\s[^<>\n]*>")
 OPEN_VALUE = re.compile(
     r"(?<!\\)<[A-Za-z][^<>\n]*?=\s*(?P<mark>[\"'])(?:(?!(?P=mark))[^\n])*\n.*?(?:(?P=mark)|\Z)", re.DOTALL
 )
-"""A tag with a value that goes on in the next line, whatever stands in it."""
+"""A tag with a value that continues in the next line."""
 CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
 ACROSS = re.compile(
     r"(?<!\\)<(?=[A-Za-z/!?])[^<>\n]*\n.*?(?:>|\Z)"  # a tag or a comment
@@ -189,12 +189,20 @@ def dissent(prose: str) -> str:
 
 
 def too_large(text: str) -> str:
-    """Why it is more than anybody reads; empty if it is not."""
+    """Why an answer is too large to be read; empty if it is not."""
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "replace")) > MAX_BYTES:
         return "the answer is larger than 1 MB"
     if text.count("\n") + text.count("\r") > MAX_LINES:
         return f"the answer has more than {MAX_LINES:,} lines"
     return ""
+
+
+def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object; one that has a key twice is refused."""
+    read = dict(pairs)
+    if len(read) != len(pairs):
+        raise ValueError("a key is given twice")
+    return read
 
 
 def plain(value: object) -> str:

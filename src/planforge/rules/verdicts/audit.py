@@ -16,7 +16,7 @@ from typing import NoReturn
 import msgspec
 
 from planforge.rules.findings import Finding, Severity, evidence_in, worst
-from planforge.rules.verdicts.answers import NOT_CLEAR, plain, spoken, too_large
+from planforge.rules.verdicts.answers import NOT_CLEAR, once, plain, spoken, too_large
 from planforge.rules.verdicts.judgement import Judgement, Verdict, unknown
 from planforge.rules.verdicts.marks import Mark, marks_in
 
@@ -163,11 +163,8 @@ LOOP_WORDS = {
 
 
 def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """One spelling for every key; an object that says a thing twice says nothing."""
-    read = {key.lower().replace("_", "").replace("-", ""): value for key, value in pairs}
-    if len(read) != len(pairs):
-        raise ValueError("a key is given twice")
-    return read
+    """One spelling for every key."""
+    return once([(key.lower().replace("_", "").replace("-", ""), value) for key, value in pairs])
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -1,5 +1,5 @@
 """
-What every verdict comes down to: approved, revision, or unknown, with what it rests on.
+The result of every parser of reviews: approved, revision, or unknown, with its findings and its reason.
 
 The third value is never the first. What cannot be read, or says two things at once, is `unknown` with the
 reason, and a person decides.
@@ -7,6 +7,7 @@ reason, and a person decides.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -15,7 +16,7 @@ from planforge.rules.findings import Finding, Severity, worst
 
 
 class Verdict(StrEnum):
-    """The three things a review can come to."""
+    """The three possible verdicts of a review."""
 
     APPROVED = "approved"
     REVISION = "revision"
@@ -23,7 +24,7 @@ class Verdict(StrEnum):
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """A verdict with what it rests on."""
+    """A verdict with its findings and its reason."""
 
     verdict: Verdict
     max_severity: Severity | None
@@ -37,6 +38,20 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict is Verdict.REVISION
 
 
+def stated(
+    said: Sequence[str], vocabulary: Mapping[str, Verdict], label: str, wrong: str
+) -> tuple[Verdict, str]:
+    """What the lines with a label agree on; `unknown` with the reason if they do not, or if there is none."""
+    if not said:
+        return Verdict.UNKNOWN, f"there is no `{label}` line"
+    for each in said:
+        if each not in vocabulary:
+            return Verdict.UNKNOWN, f"`{each[:40]}` {wrong}"
+    if len({vocabulary[each] for each in said}) > 1:
+        return Verdict.UNKNOWN, f"two `{label}` lines disagree"
+    return vocabulary[said[0]], ""
+
+
 def judged(verdict: Verdict, reason: str, findings: tuple[Finding, ...] = (), summary: str = "") -> Judgement:
     """A verdict whose severity is that of its worst finding."""
     return Judgement(
@@ -45,5 +60,5 @@ def judged(verdict: Verdict, reason: str, findings: tuple[Finding, ...] = (), su
 
 
 def unknown(reason: str, findings: tuple[Finding, ...] = (), summary: str = "") -> Judgement:
-    """What nobody can tell."""
+    """A verdict that cannot be told."""
     return judged(Verdict.UNKNOWN, reason, findings, summary)

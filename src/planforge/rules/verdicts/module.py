@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from planforge.rules.findings import Finding, Severity, evidence_in
 from planforge.rules.verdicts.answers import dissent, spoken, too_large
-from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, unknown
+from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, stated, unknown
 
 VOCABULARY = {"approve": Verdict.APPROVED, "reject": Verdict.REVISION}
 LINE = re.compile(
@@ -35,21 +35,12 @@ def parse_module(text: str) -> Judgement:
     if any(finding.severity is Severity.BLOCKING for finding in findings):
         doubts.insert(0, "it approves, yet lists something required")
     said = [" ".join(each["said"].replace("*", " ").split()).lower() for each in LINE.finditer(answer.prose)]
-    if fault := _fault(said):
+    verdict, fault = stated(said, VOCABULARY, "Verdict:", "is neither APPROVE nor REJECT")
+    if fault:
         return unknown(fault, findings)
-    verdict = VOCABULARY[said[0]]
     if verdict is Verdict.APPROVED and doubts:
         return unknown(doubts[0], findings)
     return judged(verdict, f"it says {said[0].upper()}", findings)
-
-
-def _fault(said: list[str]) -> str:
-    if not said:
-        return "there is no `Verdict:` line"
-    for each in said:
-        if each not in VOCABULARY:
-            return f"`{each[:40]}` is neither APPROVE nor REJECT"
-    return "two `Verdict:` lines disagree" if len(set(said)) > 1 else ""
 
 
 def _rows(prose: str) -> Iterator[Finding | str]:

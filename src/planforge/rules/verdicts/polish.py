@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from planforge.rules.findings import Finding, Severity, evidence_in
-from planforge.rules.verdicts.answers import plain, spoken, too_large
+from planforge.rules.verdicts.answers import once, plain, spoken, too_large
 from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, unknown
 
 SEVERITIES = {"critical": Severity.BLOCKING, "medium": Severity.MEDIUM, "minor": Severity.MINOR}
@@ -63,7 +63,7 @@ def parse_polish(text: str, limits: Limits | None = None) -> Judgement:
     if not answer.closed:
         return unknown(answer.doubt)
     try:
-        review = msgspec.convert(json.loads(answer.data.strip(), object_pairs_hook=_once), _Review)
+        review = msgspec.convert(json.loads(answer.data.strip(), object_pairs_hook=once), _Review)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         return unknown(f"it is not a review: {str(error)[:200]}")
     if any(not plain(issue.description) for issue in review.issues):
@@ -104,11 +104,3 @@ def _fault(tests: _Tests | None) -> str:
     if min(tests.total, tests.passed, tests.failed) < 0 or tests.passed + tests.failed > tests.total:
         return "the counts of tests do not add up"
     return "there are no tests, so nothing says that it works" if tests.total == 0 else ""
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object that says a thing twice says nothing."""
-    read = dict(pairs)
-    if len(read) != len(pairs):
-        raise ValueError("a key is given twice")
-    return read

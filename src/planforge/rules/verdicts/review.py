@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from planforge.rules.verdicts.answers import dissent, spoken, too_large
-from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, unknown
+from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, stated, unknown
 
 VOCABULARY = {
     "approved": Verdict.APPROVED,
@@ -33,15 +33,9 @@ def parse_review(text: str) -> Judgement:
         return unknown(fault)
     answer = spoken(text)
     lines = [" ".join(found["said"].split()).lower() for found in LINE.finditer(answer.prose)]
-    if not lines:
-        return unknown("there is no `**Verdict:**` line")
-    for said in lines:
-        if said not in VOCABULARY:
-            return unknown(f"`{said[:40]}` is not a verdict")
-    verdicts = {VOCABULARY[said] for said in lines}
-    if len(verdicts) > 1:
-        return unknown("two `**Verdict:**` lines disagree")
-    verdict = verdicts.pop()
+    verdict, fault = stated(lines, VOCABULARY, "**Verdict:**", "is not a verdict")
+    if fault:
+        return unknown(fault)
     if verdict is Verdict.APPROVED and (doubt := answer.doubt or dissent(answer.prose)):
         return unknown(doubt)
     return judged(verdict, f"it says `{lines[-1]}`")

@@ -1,5 +1,5 @@
 """
-A review as SARIF: what a tool says of a change, and what any review comes to for tools that read it.
+Reviews as SARIF: read from tools that check a change, and written for tools that show a review.
 
 Reading, an error sends the work back, and warnings and notes do not. A tool that did not look, did not run to
 its end, or leaves something for a person to decide has not approved anything. Writing, what is read back
@@ -121,13 +121,9 @@ def log(judgement: Judgement, version: str) -> sarif.Log:
     names = list(rules)
     approves = judgement.verdict is not Verdict.UNKNOWN
     trouble = () if approves else (sarif.Notification(level="error", message=Text(text=judgement.reason)),)
-    run = Run(
-        tool=sarif.Tool(driver=sarif.Driver(name="planforge", version=version, rules=tuple(rules.values()))),
-        invocations=(sarif.Invocation(execution_successful=approves, tool_execution_notifications=trouble),),
-        results=tuple(_result(each, names.index(each.fingerprint)) for each in findings),
-        column_kind="unicodeCodePoints",
-    )
-    return sarif.Log(schema=sarif.SCHEMA, version=sarif.VERSION, runs=(run,))
+    call = sarif.Invocation(execution_successful=approves, tool_execution_notifications=trouble)
+    results = (_result(each, names.index(each.fingerprint)) for each in findings)
+    return sarif.of_planforge(version, rules.values(), results, (call,))
 
 
 def _described(finding: Finding) -> Descriptor:

@@ -8,6 +8,7 @@ from planforge.rules.scanning.lexing.engine import (
     Cursor,
     Kind,
     Quote,
+    body,
     code,
     comment,
     dialect,
@@ -22,14 +23,9 @@ DOUBLE = r'"(?>(?:[^"\\\n]|\\.)*)"?'
 SINGLE = r"'(?>(?:[^'\\\n]|\\.)*)'?"
 
 
-def _body(pattern: str) -> re.Pattern[str]:
-    # Atomic, not possessive: before Python 3.11.5, that keeps what an alternative read that did not fit.
-    return re.compile(f"(?>(?:{pattern})*)", re.DOTALL)
-
-
 # JavaScript and TypeScript
 
-TEMPLATE = Quote(_body(r"[^`\\$]|\\.|\$(?!\{)"), "`", "${")
+TEMPLATE = Quote(body(r"[^`\\$]|\\.|\$(?!\{)"), "`", "${")
 REGEX = re.compile(r"/(?![*/])(?>(?:[^\\/\[\n]|\\[^\n]|\[(?>(?:[^\]\\\n]|\\[^\n])*)\])+)/[A-Za-z]*+")
 WORD = re.compile(r"[\w$]+$")
 BEFORE_REGEX = frozenset(
@@ -87,20 +83,12 @@ def _hashbang(cursor: Cursor) -> None:
 
 JAVASCRIPT = dialect(
     {
-        "line": LINE,
-        "block": r"/\*",
-        "double": DOUBLE,
-        "single": SINGLE,
-        "template": "`",
-        "slash": "/",
-    },
-    {
-        "line": comment,
-        "block": until("*/"),
-        "double": whole_string,
-        "single": whole_string,
-        "template": quoted(TEMPLATE),
-        "slash": _slash,
+        "line": (LINE, comment),
+        "block": (r"/\*", until("*/")),
+        "double": (DOUBLE, whole_string),
+        "single": (SINGLE, whole_string),
+        "template": ("`", quoted(TEMPLATE)),
+        "slash": ("/", _slash),
     },
     brackets="{}",
     begin=_hashbang,
@@ -109,13 +97,12 @@ JAVASCRIPT = dialect(
 # Go
 
 GO = dialect(
-    {"line": LINE, "block": r"/\*", "double": DOUBLE, "rune": SINGLE, "raw": r"`[^`]*+`?"},
     {
-        "line": comment,
-        "block": until("*/"),
-        "double": whole_string,
-        "rune": whole_string,
-        "raw": whole_string,
+        "line": (LINE, comment),
+        "block": (r"/\*", until("*/")),
+        "double": (DOUBLE, whole_string),
+        "rune": (SINGLE, whole_string),
+        "raw": (r"`[^`]*+`?", whole_string),
     },
 )
 
@@ -133,18 +120,11 @@ def _rust_raw(cursor: Cursor, found: re.Match[str]) -> None:
 
 RUST = dialect(
     {
-        "line": LINE,
-        "block": r"/\*",
-        "raw": r'\b(?:b|c)?r#{0,255}"',
-        "double": r'"(?>(?s:[^"\\]|\\.)*)"?',
-        "letter": r"'(?:\\(?:u\{[^}\n]{0,8}\}|x..|.)|[^\\'\n])'",
-    },
-    {
-        "line": comment,
-        "block": nested_comment,
-        "raw": _rust_raw,
-        "double": whole_string,
-        "letter": whole_string,
+        "line": (LINE, comment),
+        "block": (r"/\*", nested_comment),
+        "raw": (r'\b(?:b|c)?r#{0,255}"', _rust_raw),
+        "double": (r'"(?>(?s:[^"\\]|\\.)*)"?', whole_string),
+        "letter": (r"'(?:\\(?:u\{[^}\n]{0,8}\}|x..|.)|[^\\'\n])'", whole_string),
     },
 )
 
@@ -154,29 +134,21 @@ LETTER = r"'(?:\\[^\n]|[^'\\\n])[^'\n]{0,6}'"
 
 JAVA = dialect(
     {
-        "line": LINE,
-        "block": r"/\*",
-        "text": r'"""(?>(?s:[^"\\]|\\.|"(?!""))*)(?:""")?',
-        "double": DOUBLE,
-        "letter": LETTER,
-    },
-    {
-        "line": comment,
-        "block": until("*/"),
-        "text": whole_string,
-        "double": whole_string,
-        "letter": whole_string,
+        "line": (LINE, comment),
+        "block": (r"/\*", until("*/")),
+        "text": (r'"""(?>(?s:[^"\\]|\\.|"(?!""))*)(?:""")?', whole_string),
+        "double": (DOUBLE, whole_string),
+        "letter": (LETTER, whole_string),
     },
 )
 
 KOTLIN = dialect(
-    {"line": LINE, "block": r"/\*", "text": '"""', "double": '"', "letter": LETTER},
     {
-        "line": comment,
-        "block": nested_comment,
-        "text": quoted(Quote(_body(r'[^"$]|\$(?!\{)|"(?!"")'), '"""', "${")),
-        "double": quoted(Quote(_body(r'[^"\\$\n]|\\.|\$(?!\{)'), '"', "${")),
-        "letter": whole_string,
+        "line": (LINE, comment),
+        "block": (r"/\*", nested_comment),
+        "text": ('"""', quoted(Quote(body(r'[^"$]|\$(?!\{)|"(?!"")'), '"""', "${"))),
+        "double": ('"', quoted(Quote(body(r'[^"\\$\n]|\\.|\$(?!\{)'), '"', "${"))),
+        "letter": (LETTER, whole_string),
     },
     brackets="{}",
 )
@@ -201,26 +173,15 @@ def _csharp_raw(cursor: Cursor, found: re.Match[str]) -> None:
 
 CSHARP = dialect(
     {
-        "line": LINE,
-        "block": r"/\*",
-        "words": r"^[ \t]*#[ \t]*(?:region|endregion|error|warning|pragma)\b[^\n]*",
-        "raw": r'\${0,8}@?"{3,}+',
-        "hole_verbatim": r'(?:\$@|@\$)"',
-        "verbatim": r'@"(?>(?:[^"]|"")*)"?',
-        "hole": r'\$"',
-        "double": DOUBLE,
-        "letter": r"'(?:\\[^\n][^'\n]{0,8}|[^'\\\n])'",
-    },
-    {
-        "line": comment,
-        "block": until("*/"),
-        "words": code,
-        "raw": _csharp_raw,
-        "hole_verbatim": quoted(Quote(_body(r'[^"{]|""|\{\{'), '"', "{")),
-        "verbatim": whole_string,
-        "hole": quoted(Quote(_body(r'[^"\\{\n]|\\.|\{\{'), '"', "{")),
-        "double": whole_string,
-        "letter": whole_string,
+        "line": (LINE, comment),
+        "block": (r"/\*", until("*/")),
+        "words": (r"^[ \t]*#[ \t]*(?:region|endregion|error|warning|pragma)\b[^\n]*", code),
+        "raw": (r'\${0,8}@?"{3,}+', _csharp_raw),
+        "hole_verbatim": (r'(?:\$@|@\$)"', quoted(Quote(body(r'[^"{]|""|\{\{'), '"', "{"))),
+        "verbatim": (r'@"(?>(?:[^"]|"")*)"?', whole_string),
+        "hole": (r'\$"', quoted(Quote(body(r'[^"\\{\n]|\\.|\{\{'), '"', "{"))),
+        "double": (DOUBLE, whole_string),
+        "letter": (r"'(?:\\[^\n][^'\n]{0,8}|[^'\\\n])'", whole_string),
     },
     brackets="{}",
 )
@@ -259,24 +220,14 @@ def _php_heredoc(cursor: Cursor, found: re.Match[str]) -> None:
 
 PHP = dialect(
     {
-        "line": r"//(?>(?:[^\n?]|\?(?!>))*)",
-        "block": r"/\*",
-        "hash": r"\#(?!\[)(?>(?:[^\n?]|\?(?!>))*)",
-        "out": r"\?>",
-        "heredoc": r"<<<(?=[ \t]*[\"'A-Za-z_])",
-        "double": '"',
-        "single": r"'(?>(?s:[^'\\]|\\.)*)'?",
-        "shell": r"`(?>(?s:[^`\\]|\\.)*)`?",
-    },
-    {
-        "line": comment,
-        "block": until("*/"),
-        "hash": comment,
-        "out": _out_of_php,
-        "heredoc": _php_heredoc,
-        "double": quoted(Quote(_body(r'[^"\\{]|\\.|\{(?!\$)'), '"', "{")),
-        "single": whole_string,
-        "shell": whole_string,
+        "line": (r"//(?>(?:[^\n?]|\?(?!>))*)", comment),
+        "block": (r"/\*", until("*/")),
+        "hash": (r"\#(?!\[)(?>(?:[^\n?]|\?(?!>))*)", comment),
+        "out": (r"\?>", _out_of_php),
+        "heredoc": (r"<<<(?=[ \t]*[\"'A-Za-z_])", _php_heredoc),
+        "double": ('"', quoted(Quote(body(r'[^"\\{]|\\.|\{(?!\$)'), '"', "{"))),
+        "single": (r"'(?>(?s:[^'\\]|\\.)*)'?", whole_string),
+        "shell": (r"`(?>(?s:[^`\\]|\\.)*)`?", whole_string),
     },
     brackets="{}",
     begin=_html,

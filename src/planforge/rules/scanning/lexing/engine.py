@@ -43,6 +43,12 @@ class Quote(NamedTuple):
     kind: Kind = Kind.STRING
 
 
+def body(pattern: str) -> re.Pattern[str]:
+    """What the inside of a string looks like: any number of these."""
+    # Atomic, not possessive: before Python 3.11.5, that keeps what an alternative read that did not fit.
+    return re.compile(f"(?>(?:{pattern})*)", re.DOTALL)
+
+
 class Hole:
     """Code inside of a string."""
 
@@ -141,19 +147,19 @@ class Dialect(NamedTuple):
 
 
 def dialect(
-    openers: Mapping[str, str],
-    handlers: Mapping[str, Handler],
+    openers: Mapping[str, tuple[str, Handler]],
     *,
     brackets: str = "",
     begin: Callable[[Cursor], None] | None = None,
 ) -> Dialect:
-    """Put a dialect together; `brackets` are those that end a hole in a string."""
-    parts = [f"(?P<{name}>{pattern})" for name, pattern in openers.items()]
+    """A dialect of patterns, each with what to do there; `brackets` are those that end a hole in a string."""
+    parts = [f"(?P<{name}>{pattern})" for name, (pattern, _) in openers.items()]
     nested = [
         *parts,
         f"(?P<open>{re.escape(brackets[:1])})",
         f"(?P<close>{re.escape(brackets[1:])})",
     ]
+    handlers = {name: handler for name, (_, handler) in openers.items()}
     return Dialect(
         openers=re.compile("|".join(parts), re.MULTILINE),
         handlers={**handlers, "open": open_bracket, "close": close_bracket},

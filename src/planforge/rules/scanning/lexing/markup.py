@@ -47,13 +47,16 @@ QUOTED = r"(?:\"(?s:[^\"\\]|\\.){0,5000}+\"|\"[^\n]*|'(?:[^']|''){0,5000}+'|'[^\
 
 YAML = dialect(
     {
-        "hash": r"(?<![^\s])\#[^\n]*",
-        "block": r"(?<=[:\-\w])[ \t]+[|>][+\-]?\d?[+\-]?[ \t]*(?:\#[^\n]*)?\r?$",
-        "line": rf"^[ \t]*{QUOTED}",
-        "value": rf"(?:[:\-?][ \t]+|[\[{{,][ \t]*)(?:[!&][^\s,\[\]{{}}]{{1,80}}[ \t]+)?{QUOTED}",
+        "hash": (r"(?<![^\s])\#[^\n]*", comment),
+        "block": (r"(?<=[:\-\w])[ \t]+[|>][+\-]?\d?[+\-]?[ \t]*(?:\#[^\n]*)?\r?$", _block),
+        "line": (rf"^[ \t]*{QUOTED}", _value),
+        "value": (rf"(?:[:\-?][ \t]+|[\[{{,][ \t]*)(?:[!&][^\s,\[\]{{}}]{{1,80}}[ \t]+)?{QUOTED}", _value),
     },
-    {"hash": comment, "block": _block, "line": _value, "value": _value},
 )
 
-SETTINGS = dialect({"hash": r"^[ \t]*[#;][^\n]*"}, {"hash": comment})
+SETTINGS = dialect(
+    {
+        "hash": (r"^[ \t]*[#;][^\n]*", comment),
+    }
+)
 """INI, TOML and make: only comments matter here."""

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import re
 
-from planforge.rules.scanning.lexing.engine import Cursor, Kind, Quote, code, comment, dialect, quoted
+from planforge.rules.scanning.lexing.engine import Cursor, Kind, Quote, body, code, comment, dialect, quoted
 from planforge.rules.scanning.lexing.engine import whole_string as string
-
-
-def _body(pattern: str) -> re.Pattern[str]:
-    return re.compile(f"(?>(?:{pattern})*)", re.DOTALL)
-
 
 # Ruby
 
@@ -41,9 +36,9 @@ BEFORE_VALUE = frozenset(
         "p",
     ]
 )
-RUBY_QUOTES = {mark: Quote(_body(rf"[^{mark}\\#]|\\.|#(?!\{{)"), mark, "#{") for mark in ('"', "`")}
-RUBY_REGEX = Quote(_body(r"[^/\\#\n]|\\.|#(?!\{)"), "/", "#{", kind=Kind.REGEX)
-RUBY_LONG_REGEX = Quote(_body(r"[^/\\#]|\\.|#(?!\{)"), "/", "#{", kind=Kind.REGEX)
+RUBY_QUOTES = {mark: Quote(body(rf"[^{mark}\\#]|\\.|#(?!\{{)"), mark, "#{") for mark in ('"', "`")}
+RUBY_REGEX = Quote(body(r"[^/\\#\n]|\\.|#(?!\{)"), "/", "#{", kind=Kind.REGEX)
+RUBY_LONG_REGEX = Quote(body(r"[^/\\#]|\\.|#(?!\{)"), "/", "#{", kind=Kind.REGEX)
 LINE_ENDS = re.compile(r"[ \t]*\n")
 
 
@@ -115,30 +110,17 @@ def _rest(cursor: Cursor, found: re.Match[str]) -> None:
 
 RUBY = dialect(
     {
-        "block": r"^=begin\b(?s:.)*?(?:^=end\b[^\n]*|\Z)",
-        "end": r"^__END__$",
-        "hash": r"\#[^\n]*",
-        "global": r"\$[\"'`/]",
-        "letter": r"(?<![\w)\]}])\?(?:\\.|[^\s\w]|\w(?!\w))",
-        "double": '"',
-        "single": r"'(?>(?s:[^'\\]|\\.)*)'?",
-        "shell": "`",
-        "percent": r"%(?=[qQwWiIrsx]?[^\w\s])",
-        "heredoc": r"<<(?=[~\-\"'`A-Z_])",
-        "slash": "/",
-    },
-    {
-        "block": comment,
-        "end": _rest,
-        "hash": comment,
-        "global": code,
-        "letter": string,
-        "double": quoted(RUBY_QUOTES['"']),
-        "single": string,
-        "shell": quoted(RUBY_QUOTES["`"]),
-        "percent": _percent,
-        "heredoc": _ruby_heredoc,
-        "slash": _ruby_slash,
+        "block": (r"^=begin\b(?s:.)*?(?:^=end\b[^\n]*|\Z)", comment),
+        "end": (r"^__END__$", _rest),
+        "hash": (r"\#[^\n]*", comment),
+        "global": (r"\$[\"'`/]", code),
+        "letter": (r"(?<![\w)\]}])\?(?:\\.|[^\s\w]|\w(?!\w))", string),
+        "double": ('"', quoted(RUBY_QUOTES['"'])),
+        "single": (r"'(?>(?s:[^'\\]|\\.)*)'?", string),
+        "shell": ("`", quoted(RUBY_QUOTES["`"])),
+        "percent": (r"%(?=[qQwWiIrsx]?[^\w\s])", _percent),
+        "heredoc": (r"<<(?=[~\-\"'`A-Z_])", _ruby_heredoc),
+        "slash": ("/", _ruby_slash),
     },
     brackets="{}",
 )
@@ -158,24 +140,14 @@ def _shell_heredoc(cursor: Cursor, found: re.Match[str]) -> None:
 
 SHELL = dialect(
     {
-        "escape": r"\\.",
-        "hash": r"(?<![^\s;&|()`])\#[^\n]*",
-        "parameter": r"\$\{[^{}\"'\n]*+\}",
-        "ansi": r"\$'(?>(?s:[^'\\]|\\.)*)'?",
-        "single": r"'[^']*+'?",
-        "double": '"',
-        "here": r"<<<",
-        "heredoc": r"<<-?(?=[ \t]*[\"'\\A-Za-z_])",
-    },
-    {
-        "escape": code,
-        "hash": comment,
-        "parameter": code,
-        "ansi": string,
-        "single": string,
-        "double": quoted(Quote(_body(r'[^"\\$]|\\.|\$(?!\()'), '"', "$(", ")")),
-        "here": code,
-        "heredoc": _shell_heredoc,
+        "escape": (r"\\.", code),
+        "hash": (r"(?<![^\s;&|()`])\#[^\n]*", comment),
+        "parameter": (r"\$\{[^{}\"'\n]*+\}", code),
+        "ansi": (r"\$'(?>(?s:[^'\\]|\\.)*)'?", string),
+        "single": (r"'[^']*+'?", string),
+        "double": ('"', quoted(Quote(body(r'[^"\\$]|\\.|\$(?!\()'), '"', "$(", ")"))),
+        "here": (r"<<<", code),
+        "heredoc": (r"<<-?(?=[ \t]*[\"'\\A-Za-z_])", _shell_heredoc),
     },
     brackets="()",
 )
@@ -184,11 +156,10 @@ SHELL = dialect(
 
 PYTHON = dialect(
     {
-        "hash": r"\#[^\n]*",
-        "long_double": r'"""(?>(?s:[^"\\]|\\.|"(?!""))*)(?:""")?',
-        "long_single": r"'''(?>(?s:[^'\\]|\\.|'(?!''))*)(?:''')?",
-        "double": r'"(?>(?:[^"\\\n]|\\(?s:.))*)"?',
-        "single": r"'(?>(?:[^'\\\n]|\\(?s:.))*)'?",
+        "hash": (r"\#[^\n]*", comment),
+        "long_double": (r'"""(?>(?s:[^"\\]|\\.|"(?!""))*)(?:""")?', string),
+        "long_single": (r"'''(?>(?s:[^'\\]|\\.|'(?!''))*)(?:''')?", string),
+        "double": (r'"(?>(?:[^"\\\n]|\\(?s:.))*)"?', string),
+        "single": (r"'(?>(?:[^'\\\n]|\\(?s:.))*)'?", string),
     },
-    dict.fromkeys(("long_double", "long_single", "double", "single"), string) | {"hash": comment},
 )

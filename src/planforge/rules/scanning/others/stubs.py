@@ -23,7 +23,7 @@ RAISED = {
     Language.GO: re.compile(r"\bpanic\s*\(\s*"),
     Language.RUBY: re.compile(r"\braise\s*\(?\s*(?:NotImplementedError\s*,\s*)?(?=[\"'])"),
 }
-"""What raises an error, up to what it says; only what it says tells."""
+"""What raises an error, up to its message; the message tells whether it is a stub."""
 
 SAYS_SO = re.compile(
     r"[\"'`]\W*(?:todo(?:[\"'`]|\s*[:!.(]|\s+implement\b)|unimplemented\W*[\"'`]"

@@ -18,7 +18,7 @@ from planforge.rules.scanning.python_assertions import (
     constant_truth,
     dotted,
 )
-from planforge.rules.scanning.source import Source, children
+from planforge.rules.scanning.source import Source, children, walk
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -130,7 +130,7 @@ def outline(source: Source, *, canonical: bool = False) -> Outline:
         _assertion(source, node, 1, canonical)
         for function in module.functions
         if id(function) not in inside
-        for node in _shallow(function)
+        for node in walk(function.body, FUNCTIONS)
         if asserts(node)
     )
     return Outline(
@@ -151,7 +151,7 @@ def helpers(source: Source) -> dict[str, Helper]:
     for function in module.functions:
         if id(function) in tests:
             continue
-        parts = list(_shallow(function))
+        parts = list(walk(function.body, FUNCTIONS))
         asserted = sum(1 for part in parts if asserts(part))
         calls = frozenset(called(part) for part in parts if isinstance(part, ast.Call)) - {function.name, ""}
         kept = found.get(function.name)
@@ -296,16 +296,6 @@ def called_fail(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and called(node) in ("fail", "failTest")
 
 
-def _shallow(function: Function) -> Iterator[ast.AST]:
-    """What is in a function but not in functions inside of it."""
-    open_: list[ast.AST] = list(function.body)
-    while open_:
-        node = open_.pop()
-        yield node
-        if not isinstance(node, FUNCTIONS):
-            open_.extend(children(node))
-
-
 def _weighted(module: Module, function: Function) -> list[tuple[ast.AST, int, bool]]:
     """Everything in a test, with how often it runs by the tables there, and whether it handles errors."""
     tables = dict(module.tables) | dict(_assignments(function.body))
@@ -323,7 +313,7 @@ def _weighted(module: Module, function: Function) -> list[tuple[ast.AST, int, bo
 
 
 def _written_out(node: ast.expr, tables: Mapping[str, ast.expr]) -> int:
-    """The rows of a table; a range is none, whatever number stands in it."""
+    """The number of rows of a table; a range is not a table."""
     return 1 if isinstance(node, ast.Call) and called(node) == "range" else length(node, tables) or 1
 
 

@@ -11,7 +11,14 @@ from planforge.rules.scanning.languages import Role
 from planforge.rules.scanning.python import stubs, suites
 from planforge.rules.scanning.python.outline import Module, is_empty, statements
 from planforge.rules.scanning.python.skips import Found
-from planforge.rules.scanning.python_assertions import ASSERTING, asserts, called, constant_truth, dotted
+from planforge.rules.scanning.python_assertions import (
+    ASSERTING,
+    asserts,
+    called,
+    constant_truth,
+    dotted,
+    is_idle,
+)
 from planforge.rules.scanning.source import Source, children, names_issue
 
 STATUS = re.compile(r"(?:^|[._])(?:status|status_?code)$", re.IGNORECASE)
@@ -168,20 +175,11 @@ def _catches_all(handler: ast.ExceptHandler) -> bool:
     return any(dotted(kind).rpartition(".")[2] in CATCHES_ALL for kind in kinds)
 
 
-def _does_nothing(body: Sequence[ast.stmt]) -> bool:
-    """Whether a handler only says something, or not even that."""
-    for node in body:
-        if isinstance(node, ast.Pass | ast.Continue):
-            continue
-        if isinstance(node, ast.Return) and (node.value is None or isinstance(node.value, ast.Constant)):
-            continue
-        if isinstance(node, ast.Expr) and (
-            isinstance(node.value, ast.Constant)
-            or (isinstance(node.value, ast.Call) and called(node.value) in SAYING)
-        ):
-            continue
-        return False
-    return True
+def _does_nothing(node: ast.stmt) -> bool:
+    """Whether a statement of a handler only says something, or not even that."""
+    if is_idle(node) or isinstance(node, ast.Continue):
+        return True
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and called(node.value) in SAYING
 
 
 def _caught(module: Module, test: Found) -> Iterator[Issue]:
@@ -190,7 +188,7 @@ def _caught(module: Module, test: Found) -> Iterator[Issue]:
         if not isinstance(node, ast.Try | ast.TryStar):
             continue
         handler = next((part for part in node.handlers if _catches_all(part)), None)
-        if handler is None or not _does_nothing(handler.body):
+        if handler is None or not all(map(_does_nothing, handler.body)):
             continue
         tried = [part for statement in node.body for part in source.below(statement)]
         if any(asserts(part) for part in tried):

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 
 from planforge.rules.scanning.issues import Issue
-from planforge.rules.scanning.python_assertions import dotted
-from planforge.rules.scanning.source import Source, children
+from planforge.rules.scanning.python_assertions import dotted, is_idle
+from planforge.rules.scanning.source import Source, walk
 
 MISSING = re.compile(r"#\W*(?:(?i:todo|fixme)\b(?!\()|(?i:not (?:yet )?implemented)\b)")
 SAYS_SO = re.compile(
@@ -29,29 +29,17 @@ def stubs(source: Source) -> Iterator[Issue]:
     """Every function that is only there to be written later."""
     if source.path.endswith(".pyi"):
         return
-    methods = {id(part) for node in source.nodes if isinstance(node, ast.ClassDef) for part in _methods(node)}
+    classes = [node for node in source.nodes if isinstance(node, ast.ClassDef)]
+    methods = {id(part) for node in classes for part in walk(node.body, (*FUNCTIONS, ast.ClassDef))}
     for node in source.nodes:
-        if not isinstance(node, FUNCTIONS) or any(map(_is_overridden, node.decorator_list)):
+        if not isinstance(node, FUNCTIONS):
+            continue
+        if any(OVERRIDDEN.search(dotted(decorator)) for decorator in node.decorator_list):
             continue
         body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
         raises = len(body) == 1 and _is_not_implemented(body[0])
         if (raises and id(node) not in methods) or (all(map(_does_nothing, body)) and _admits(source, node)):
             yield source.issue("stub", node, f"`{node.name}` does nothing yet")
-
-
-def _methods(node: ast.ClassDef) -> Iterator[ast.AST]:
-    """The functions of a class, also those under a condition."""
-    open_: list[ast.AST] = list(node.body)
-    while open_:
-        part = open_.pop()
-        if isinstance(part, FUNCTIONS):
-            yield part
-        elif not isinstance(part, ast.ClassDef):
-            open_.extend(children(part))
-
-
-def _is_overridden(decorator: ast.expr) -> bool:
-    return bool(OVERRIDDEN.search(dotted(decorator)))
 
 
 def _is_not_implemented(node: ast.stmt) -> bool:
@@ -69,11 +57,7 @@ def _is_not_implemented(node: ast.stmt) -> bool:
 
 def _does_nothing(node: ast.stmt) -> bool:
     """Whether a statement is one that stands in the place of others."""
-    match node:
-        case ast.Pass() | ast.Expr(value=ast.Constant()) | ast.Return(value=None | ast.Constant()):
-            return True
-        case _:
-            return _is_not_implemented(node)
+    return is_idle(node) or _is_not_implemented(node)
 
 
 def _admits(source: Source, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -8,14 +8,16 @@ from collections.abc import Iterable, Iterator
 
 from planforge.rules.scanning.issues import Issue
 from planforge.rules.scanning.languages import Role
-from planforge.rules.scanning.python_assertions import called, dotted
-from planforge.rules.scanning.source import Source, children
+from planforge.rules.scanning.python_assertions import called, dotted, is_idle
+from planforge.rules.scanning.source import Source, walk
 
 FRAMEWORK = re.compile(
     r"^(?:unittest(?:\.case)?|pytest|builtins|(?:unittest\.)?TestCase|\w*TestCase|_pytest\.\w+|django\.test)$"
 )
 ASSERTS = re.compile(r"^(?:assert\w*|AssertionError|failureException|raises|warns|fail|expect)$")
 EXITS = frozenset(("sys.exit", "os._exit", "exit", "quit", "pytest.exit", "_exit"))
+LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+"""What does not run when a module is loaded."""
 COLLECTION = frozenset(("items", "session.items"))
 
 
@@ -27,7 +29,8 @@ def issues(source: Source, tree: ast.Module) -> Iterator[Issue]:
         yield from _hooks(source)
         nodes: Iterable[ast.AST] = source.nodes
     else:
-        nodes = (part for node in tree.body if not _is_main(node) for part in _at_import(node))
+        at_import = walk((node for node in tree.body if not _is_main(node)), LATER)
+        nodes = (part for part in at_import if not isinstance(part, LATER))
     for node in nodes:
         if isinstance(node, ast.Call) and _exits_well(node, in_support=source.role is Role.SUPPORT):
             yield source.issue(
@@ -49,17 +52,6 @@ def _exits_well(node: ast.Call, *, in_support: bool) -> bool:
 
 def _is_main(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and "__name__" in {dotted(part) for part in ast.walk(node.test)}
-
-
-def _at_import(node: ast.stmt) -> Iterator[ast.AST]:
-    """What runs when a module is loaded."""
-    open_: list[ast.AST] = [node]
-    while open_:
-        part = open_.pop()
-        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            continue
-        yield part
-        open_.extend(children(part))
 
 
 def _hooks(source: Source) -> Iterator[Issue]:
@@ -111,17 +103,12 @@ def _overridden(source: Source) -> Iterator[Issue]:
         if not isinstance(owner, ast.ClassDef) or not any("Test" in dotted(base) for base in owner.bases):
             continue
         for node in owner.body:
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("assert") and _nothing(node):
+            if (
+                isinstance(node, ast.FunctionDef)
+                and node.name.startswith("assert")
+                and all(map(is_idle, node.body))
+            ):
                 yield source.issue("patched-assert", node, f"`{node.name}` asserts nothing")
-
-
-def _nothing(node: ast.FunctionDef) -> bool:
-    return all(
-        isinstance(part, ast.Pass)
-        or (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant))
-        or (isinstance(part, ast.Return) and (part.value is None or isinstance(part.value, ast.Constant)))
-        for part in node.body
-    )
 
 
 def always_equal(source: Source) -> Iterator[Issue]:

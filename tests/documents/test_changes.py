@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planforge.documents import markdown
-from planforge.documents.phases import decompose, doubtful
+from planforge.documents.changes import doubtful
+from planforge.documents.phases import decompose
 from planforge.documents.plan import structural_findings
 
 
