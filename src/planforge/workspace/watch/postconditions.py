@@ -222,7 +222,7 @@ class Watch:
                 yield f"the worktree `{place}` {how} while the attempt ran"
 
     def _changed(self, place: str, before: Seen, now: Seen) -> list[Difference]:
-        """What changed in a checkout, without what nobody minds: ignored files further down."""
+        """What changed in a checkout, without ignored files in subdirectories."""
         old, new = before.checkouts[place], now.checkouts[place]
         if before.locks.get(place) != now.locks.get(place) or self._was_removed(place, before, now):
             return []
@@ -248,7 +248,7 @@ class Watch:
             yield from _told([(f"{place}/{os.fsdecode(change.path)}", change.how) for change in changes])
 
     def _leaked(self, changed: dict[str, list[Difference]]) -> Iterator[str]:
-        """Files of the person's that hold what the agent wrote in its worktree: nobody else knows that."""
+        """The person's files that now have a content which the agent wrote in its worktree."""
         for place, changes in changed.items():
             for change in changes[:COMPARED_FILES]:
                 if change.how != "disappeared" and self._is_agents(place, change.path):

@@ -75,7 +75,7 @@ class Surroundings:
         self._checkouts = checkouts
 
     def look(self, before: Seen | None = None) -> Seen:
-        """How things are now; if it is told how they were `before`, in the same places."""
+        """The state now; given the state `before`, of the same checkouts."""
         git_dir = self._git.git_dir
         entries = guarded_files.entries(git_dir)
         status = git_dir.stat()
