@@ -61,7 +61,7 @@ from planforge.workspace.reports.texts import read_summaries
 if TYPE_CHECKING:
     from planforge.workspace.sandbox.policy import Level, Policy
 
-READERS = 1
+READERS = 2
 """Goes up when reports are read or judged differently, so that older evidence is not taken for today's."""
 
 FAILING_LIMIT = 1000
