@@ -60,7 +60,6 @@ class Watch:
         *,
         base: str,
         state: Path,
-        others: Sequence[Path] = (),
         written: Sequence[str] = (),
         copied: Sequence[str] = (),
         confined: bool = False,
@@ -69,10 +68,9 @@ class Watch:
         """
         Watch an attempt that starts in `worktree` at `base`, on `branch` or detached.
 
-        `others` are more worktrees that nobody works in meanwhile; `written` are paths of the checkout that
-        Planforge itself writes, such as that of the plans; `copied` is what was brought into the worktree and
-        must not be committed. `confined` means that a sandbox lets the agent write nowhere else, `allowed`
-        that the person may change their checkout meanwhile.
+        `written` are paths of the checkout that Planforge itself writes, such as that of the plans; `copied`
+        is what was brought into the worktree and must not be committed. `confined` means that a sandbox lets
+        the agent write nowhere else, `allowed` that the person may change their checkout meanwhile.
         """
         self._git = git
         self._worktree = worktree.resolve()
@@ -83,9 +81,7 @@ class Watch:
         self._copied = [os.fsencode(path) for path in copied]
         self._confined = confined
         self._excused = confined or allowed
-        self._around = Surroundings(
-            git, worktree, state, others=others, written=written, checkouts=not confined
-        )
+        self._around = Surroundings(git, worktree, state, written=written, checkouts=not confined)
         self._before: Seen | None = None
         self.notes: tuple[str, ...] = ()
         """What changed meanwhile and is not laid to the agent; known after `problems`."""

@@ -92,11 +92,6 @@ class Worktrees:
             self._commits.add(name)
         return name in self._commits
 
-    def branch(self, name: str) -> str | None:
-        """The branch that the worktree `name` was made on."""
-        opened = self.opened(name)
-        return opened.branch.removeprefix("refs/heads/") or None if opened else None
-
     def open(self, name: str, commit: str) -> Checkout:
         """Make the worktree `name` at `commit`; one that is there already is archived and made anew."""
         commit = self._git.commit_of(commit)
