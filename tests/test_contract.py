@@ -46,6 +46,7 @@ def test_the_source_keeps_its_contract(tmp_path: Path) -> None:
         {"workflows/forge.py": "import planforge.agents.profiles\n"},
         {"app/plans.py": "import planforge.interfaces.cli.event_words\n"},
         {"agents/acp/wire.py": "import acp\n"},
+        {"agents/profiles.py": "import planforge.agents.roster\n"},
         {"app/runs.py": "import pydantic\n"},
         {"interfaces/cli/commands/bench.py": "import planforge_guardrails.command\n"},
         {"workflows/step.py": "import time\n"},

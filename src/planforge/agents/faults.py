@@ -240,7 +240,7 @@ def _bounded(text: str) -> str:
 
 
 def _status(text: str) -> int | None:
-    """The status code that is said last: what was tried again before it does not count."""
+    """The last status code in a text: earlier ones were retried."""
     found = [(match.start(1), int(match[1])) for words in (STATUS, REASON) for match in words.finditer(text)]
     return max(found)[1] if found else None
 

@@ -234,7 +234,7 @@ def _handed(home: Path, variable: str, key: str) -> dict[str, str]:
 
 
 def _here(profile: Profile, values: Mapping[str, str], *, confined: bool) -> Profile:
-    """The profile with the modes and the data of sessions as they hold here."""
+    """The profile with the session modes and data that apply in this home."""
 
     def of(way: Way) -> Way:
         mode = (profile.confined.mode if confined else "") or way.mode

@@ -23,6 +23,7 @@ import msgspec
 
 from planforge.agents import private
 from planforge.agents.profiles import Profile
+from planforge.kernel.files import read_regular
 
 WHOSE = re.compile(r"account|user|email|org|api_?key|uuid|client|url|endpoint|host", re.IGNORECASE)
 """What in a login says whose it is. Tokens and times change when it is renewed; this does not."""
@@ -196,12 +197,7 @@ def _is_same(before: object, after: object) -> bool:
 def _read_login(path: Path) -> bytes | None:
     """The person's own file, links followed; `None` if there is none."""
     try:
-        if not path.is_file():  # to open a pipe would be to wait for somebody who writes to it
-            return None
-        with path.open("rb", buffering=0) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return None
-            content = file.read(private.LARGEST + 1)
+        content = read_regular(path, private.LARGEST + 1)
     except OSError:
         return None
     return content if content and len(content) <= private.LARGEST else None

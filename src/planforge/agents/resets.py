@@ -165,7 +165,7 @@ def _local(moment: datetime, zone: tzinfo | None) -> datetime:
 
 
 def _time_of_day(match: re.Match[str], now: datetime, zone: tzinfo | None) -> datetime:
-    """The next time that a clock shows what was said, on the day that was said if one was."""
+    """The next instant with this time of day, on the day that is named if one is."""
     named = match["zone"] or match["bare"]
     if named:
         zone = UTC if named.upper() in ("UTC", "GMT") else ZoneInfo(named)

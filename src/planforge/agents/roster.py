@@ -110,7 +110,7 @@ def _missing(name: str, profiles: Mapping[str, Profile]) -> NoAgent:
 
 
 def complete(name: str, said: Mapping[str, Any]) -> Profile:
-    """The profile of a table in the settings: what it says, and for a known agent all else as it is known."""
+    """The profile of a table in the settings; what it leaves out is taken from the known agent."""
     known = KNOWN.get(name)
     if known is None:
         return msgspec.convert(said, Profile)
@@ -121,13 +121,13 @@ def complete(name: str, said: Mapping[str, Any]) -> Profile:
 
 
 def said_of(profile: Profile) -> dict[str, Any]:
-    """What a profile says, without what is as it is by default."""
+    """The fields of a profile that differ from their defaults."""
     said: dict[str, Any] = msgspec.to_builtins(profile)
     return said
 
 
 def merged(known: Profile, said: Mapping[str, Any]) -> Profile:
-    """A known profile with what somebody says about it: tables are merged, all else is replaced."""
+    """A known profile with overrides: tables are merged, everything else is replaced."""
     return msgspec.convert(_merged(said_of(known), said), Profile)
 
 
@@ -140,7 +140,7 @@ def _merged(known: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _whole(name: str, profile: Profile) -> Profile:
-    """The profile, completed if it is a known agent of which only something is said to be different."""
+    """The profile; one without a command is completed from the known agent of its name."""
     if profile.command or profile.either:
         return profile
     if name not in KNOWN:

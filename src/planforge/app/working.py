@@ -179,7 +179,7 @@ class Workroom:
             project.git,
             self._worktrees.path(name),
             name,
-            self._worktrees.branch(name),
+            opened.branch if opened else None,
             base=opened.commit if opened else effect.base,
             state=project.state,
             written=[project.settings.forge.plans],

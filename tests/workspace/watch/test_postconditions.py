@@ -371,12 +371,6 @@ def test_a_run_that_is_cleaned_up_meanwhile_is_no_problem(place: Place) -> None:
     assert watch.problems() == ()
 
 
-def test_other_worktrees_can_be_named_that_nobody_works_in(place: Place) -> None:
-    watch = place.watch(others=[place.busy])
-    place.play("(BUSY / 'app.py').write_text('other')")
-    assert any("run-002/busy/app.py` was changed" in problem for problem in watch.problems())
-
-
 def test_a_link_that_came_with_the_commit_is_no_problem_until_it_leads_elsewhere(place: Place) -> None:
     (place.root / "data").symlink_to("/usr/share")
     base = commit(place.root, {}, "a link")

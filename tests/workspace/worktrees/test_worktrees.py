@@ -58,6 +58,13 @@ def head(place: Path) -> str:
 # Opening
 
 
+def branch_of(worktrees: Worktrees, name: str) -> str:
+    """The branch that a worktree was made on."""
+    opened = worktrees.opened(name)
+    assert opened is not None
+    return opened.branch.removeprefix("refs/heads/")
+
+
 def test_a_worktree_is_made_at_the_commit_that_was_named_on_a_branch_of_its_own(
     place: Path, worktrees: Worktrees, head: str
 ) -> None:
@@ -67,7 +74,7 @@ def test_a_worktree_is_made_at_the_commit_that_was_named_on_a_branch_of_its_own(
     path = worktrees.path("a")
     assert git(path, "rev-parse", "HEAD") == earlier
     assert git(path, "symbolic-ref", "--short", "HEAD") == "planforge/work/run-1/a"
-    assert worktrees.branch("a") == "planforge/work/run-1/a"
+    assert branch_of(worktrees, "a") == "planforge/work/run-1/a"
     assert "branch." not in git(place, "config", "--list")
     assert git(path, "status", "--porcelain") == ""
     assert (path / "app.py").read_text() == "one\ntwo\nthree\n"
@@ -115,7 +122,7 @@ def test_names_that_look_alike_in_a_ref_get_branches_of_their_own(worktrees: Wor
     names = ("a b", "a-b", "a.b", "ä", "-", "a.lock", "a..b")
     for name in names:
         worktrees.open(name, head)
-    assert len({worktrees.branch(name) for name in names}) == len(names)
+    assert len({branch_of(worktrees, name) for name in names}) == len(names)
     worktrees.sweep()
 
 
@@ -135,7 +142,7 @@ def test_a_branch_that_somebody_has_checked_out_elsewhere_stays_theirs(
     git(worktrees.path("a"), "checkout", "--quiet", "--detach")
     git(place, "worktree", "add", "--quiet", str(tmp_path / "look"), "planforge/work/run-1/a")
     worktrees.open("a", head)
-    assert worktrees.branch("a") == "planforge/work/run-1/a.2"
+    assert branch_of(worktrees, "a") == "planforge/work/run-1/a.2"
     assert git(tmp_path / "look", "rev-parse", "HEAD") == mine
     worktrees.sweep()
     assert git(tmp_path / "look", "rev-parse", "planforge/work/run-1/a") == mine
@@ -152,7 +159,7 @@ def test_a_branch_without_commits_that_somebody_has_checked_out_is_not_filled_un
     git(place, "worktree", "add", "--quiet", "-b", "planforge/work/run-1/a", str(tmp_path / "look"))
     git(place, "update-ref", "-d", "refs/heads/planforge/work/run-1/a")
     worktrees.open("a", head)
-    assert worktrees.branch("a") == "planforge/work/run-1/a.2"
+    assert branch_of(worktrees, "a") == "planforge/work/run-1/a.2"
     worktrees.sweep()
     assert git(place, "for-each-ref", "refs/heads/planforge") == ""
 

@@ -106,7 +106,7 @@ def _values(options: list[Any]) -> tuple[str, ...]:
 
 
 class Session(Part, frozen=True, kw_only=True):
-    """A session as it is when it is open. Options that are not chosen from values are passed over."""
+    """An open session. Options without a list of values are ignored."""
 
     modes: Annotated[Modes | None, FORGIVEN] = None
     config_options: Annotated[tuple[Select, ...] | None, PICKED] = None

@@ -87,7 +87,7 @@ class Conversation:
         self._complaints = asyncio.create_task(self._drain())
 
     async def answer(self) -> AgentAnswer:
-        """The agent's answer, or the failure that there is instead."""
+        """The agent's answer; a failure is raised."""
         try:
             response = await self._watched()
         except Refusal as error:
@@ -298,7 +298,7 @@ class Conversation:
 
 
 async def _ended(process: asyncio.subprocess.Process, wire: Wire) -> None:
-    """Return when the agent has ended and all that it had said before that has been read."""
+    """Return when the agent has ended and its output has been read."""
     while process.returncode is None:
         await asyncio.sleep(1 / LOOKS)
     ended = time.monotonic()

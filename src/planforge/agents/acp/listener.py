@@ -63,7 +63,7 @@ SETTLED, SETTLING = 0.25, 10.0
 
 
 class Call:
-    """One tool call as far as it is known."""
+    """What is known of one tool call."""
 
     def __init__(self, start: ToolCallUpdate) -> None:
         self.start = start
@@ -72,7 +72,7 @@ class Call:
         self.status = ""
 
     def take(self, update: ToolCallUpdate) -> None:
-        """Take in what is said of it since."""
+        """Take in an update of it."""
         self.kind = update.kind or self.kind
         self.title = one_line(update.title or "")[:TITLE_LIMIT] or self.title
         if update.status in ("completed", "failed") and self.status != "denied":

@@ -63,7 +63,7 @@ def _right(kind: Any, items: list[object]) -> Iterator[object]:
 
 @cache
 def _fields(kind: Any) -> tuple[tuple[str, msgspec.Meta | None, Any], ...]:
-    """The fields that something may have to be forgiven in: name, mark, and the type of what is in them."""
+    """The fields that may need mending: name, mark, and the type of the content."""
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         return ()
     found = []

@@ -27,7 +27,7 @@ DEEPEST = 6
 
 
 class Quirk(msgspec.Struct, frozen=True, kw_only=True):
-    """How the words of an adapter are told from those of its agent."""
+    """How to tell an adapter's own messages from its agent's."""
 
     signs: bool = False
     """Every message of the agent has a name; what has none is the adapter's."""

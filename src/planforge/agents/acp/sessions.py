@@ -80,7 +80,7 @@ async def open_session(
 
 
 def _method(capabilities: Capabilities | None, profile: Profile) -> str:
-    """How a session is taken up by an agent that can and of which it is known that it works; else empty."""
+    """The method that resumes a session; empty if the agent or its profile has none."""
     if capabilities is None or profile.resume == "none":
         return ""
     further = capabilities.session_capabilities
@@ -98,7 +98,7 @@ async def _taken_up(
     place: Place,
     meta: dict[str, Any],
 ) -> Session:
-    """Go on with a session, which the agent tells again or not; none of that is an answer."""
+    """Resume a session. What the agent replays of it is not part of the answer."""
     if not method:
         raise SessionUnknown(f"agent `{name}` cannot go on with a conversation")
     listener.session = session

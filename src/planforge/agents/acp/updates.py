@@ -74,7 +74,7 @@ class ThoughtChunk(Chunk, frozen=True, kw_only=True):
 
 
 class UserChunk(Chunk, frozen=True, kw_only=True):
-    """Of what it was told, when an earlier conversation is told again."""
+    """A prompt of an earlier conversation that is replayed."""
 
 
 class Location(Part, frozen=True, kw_only=True):

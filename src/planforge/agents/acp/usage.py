@@ -51,7 +51,7 @@ class Meter:
         return round((self._cost - self._cost_before) * 1_000_000)
 
     def read(self, response: Ended, *, tool_calls: int) -> Usage | None:
-        """The figures of an answer, made to mean this turn; None if nobody can know them."""
+        """The usage of this turn; `None` if it cannot be known."""
         if self._means == "none":
             return None
         if self._means == "quota":

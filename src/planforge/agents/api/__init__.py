@@ -20,7 +20,7 @@ EXTRA = 'pip install "planforge[api]"'
 
 
 def require() -> None:
-    """Return if model APIs can be asked from here, or say what is missing."""
+    """Raise an error if the packages for model APIs are not installed."""
     if find_spec("pydantic_ai") is None:
         raise AgentUnavailable(
             "model APIs need the package `pydantic-ai-slim`, which is not installed", EXTRA

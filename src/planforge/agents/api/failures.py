@@ -29,7 +29,7 @@ _KEYS = re.compile(r"\b(sk|key|AIza)[-_A-Za-z0-9]{12,}")
 
 
 def refusal(error: BaseException) -> Refusal:
-    """What the client is told."""
+    """The error that the client gets."""
     status = error.status_code if isinstance(error, of.ModelHTTPError) else None
     said = _said(error)
     kind, sentence = _kind(error, said)

@@ -114,13 +114,13 @@ class ModelAgent:
         return {"sessionId": history.session, **self._described(self._open(params, history))}
 
     async def load(self, params: Fields) -> Fields:
-        """Go on with a conversation from before, which is told again to the client."""
+        """Resume a conversation and replay it to the client."""
         session = self._open(params, _known(params))
         await self._tell_again(session)
         return self._described(session)
 
     async def resume(self, params: Fields) -> Fields:
-        """Go on with a conversation from before; the client knows what was said."""
+        """Resume a conversation without replaying it."""
         return self._described(self._open(params, _known(params)))
 
     async def set_mode(self, params: Fields) -> Fields:

@@ -145,7 +145,7 @@ class Turn:
 
     def _keep(self, messages: list[Any]) -> None:
         """
-        Keep what was said so far, if the model said anything: who was not answered will ask again.
+        Save the conversation so far, if the model has said anything.
 
         A disk that takes nothing more costs the resumption, not the turn.
         """

@@ -41,7 +41,7 @@ class Updates:
             self._said, self._apart = True, False
 
     async def think(self, text: str) -> None:
-        """A piece of what is not the answer."""
+        """A piece of reasoning, which is not part of the answer."""
         if text:
             await self._update("agent_thought_chunk", content=_text(text))
 

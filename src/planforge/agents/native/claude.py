@@ -66,7 +66,7 @@ def command(task: Task, place: Place) -> list[str]:
 
 
 def as_words(prompt: str) -> str:
-    """The prompt so that it is read as words: one that begins with `/init` would be that command."""
+    """The prompt, changed so that a `/` at its beginning is not read as a command."""
     return f"\n{prompt}" if prompt.startswith("/") else prompt
 
 

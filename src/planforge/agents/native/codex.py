@@ -239,7 +239,7 @@ class Codex:
     # Figures
 
     def glance(self) -> None:
-        """Look into its record: that says what is used before the turn has ended."""
+        """Read its record, which has the usage before the turn has ended."""
         now = time.monotonic()
         if self.transcript.ended or self._record is None or now - self._looked < GLANCE:
             return

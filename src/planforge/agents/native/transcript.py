@@ -100,7 +100,7 @@ class Transcript:
     # What comes of it
 
     def answer(self, name: str) -> AgentAnswer:
-        """The answer, as it is by now."""
+        """The answer so far."""
         return AgentAnswer(
             agent=name,
             text=self.text,

@@ -102,7 +102,7 @@ class Library:
         return tuple(self._text("skills/{}/SKILL.md", skill, role, "capabilities") for skill in role.skills)
 
     def require(self, names: Iterable[str]) -> None:
-        """Make sure that these roles and all that they name are there and right."""
+        """Raise an error unless these roles, their personas and their skills are valid."""
         for name in names:
             role = self.role(name)
             self.persona(role)

@@ -99,7 +99,7 @@ def _file(path: str, cwd: str) -> dict[str, object]:
 def _filled(
     sort: str, names: Sequence[str], tools: Sequence[Tool], values: Mapping[str, object]
 ) -> Call | None:
-    """A call with those of the values that the tool's schema names; what else it requires is made up."""
+    """A call with the values that the tool's schema names; other required ones are made up."""
     found = offered(names, tools) or _usual(sort, tools)
     if found is None:
         return None

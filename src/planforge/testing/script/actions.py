@@ -140,7 +140,7 @@ class Sleep(Structure):
 
 
 class Ask(Structure):
-    """Ask the client for permission, wait for its answer and do what is to be done then."""
+    """Ask the client for permission, wait for its answer and continue accordingly."""
 
     title: str
     kind: str

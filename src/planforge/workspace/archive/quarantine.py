@@ -66,7 +66,7 @@ class Quarantine:
         return place
 
     def move(self, worktree: str, root: Path, paths: Sequence[bytes], why: str) -> Path | None:
-        """Keep files by taking them out of the worktree, which works for those that nobody may read."""
+        """Move files out of the worktree, which also works for unreadable ones."""
         there = [path for path in dict.fromkeys(paths) if os.path.lexists(root / os.fsdecode(path))]
         if not there:
             return None

@@ -61,7 +61,7 @@ from planforge.workspace.reports.texts import read_summaries
 if TYPE_CHECKING:
     from planforge.workspace.sandbox.policy import Level, Policy
 
-READERS = 1
+READERS = 2
 """Goes up when reports are read or judged differently, so that older evidence is not taken for today's."""
 
 FAILING_LIMIT = 1000
@@ -201,7 +201,7 @@ def _written(check: Check) -> bytes:
 
 
 async def _observed(name: str, check: Check, place: _Place) -> tuple[Part, str]:
-    """Run one check; what it was kept in is told beside it."""
+    """Run one check; its result, and the sandbox that it ran in."""
     with tempfile.TemporaryDirectory(prefix="planforge-reports-", ignore_cleanup_errors=True) as made:
         directory = Path(made).resolve()
         looking = _Looking(check, place, directory)
@@ -321,7 +321,7 @@ class _Looking:
             return []
 
     def _content(self, output: str) -> bytes | None:
-        """What a report for machines says: in its file, or else among what was printed."""
+        """The content of a report: of its file, or else of the output."""
         for path in self._files(self._check.file):
             content = content_of(path)
             if content is not None:
@@ -364,7 +364,7 @@ class _Looking:
         return read_findings(output, exit_code)
 
     def attached(self) -> tuple[Attached, ...]:
-        """The check, and the reports that it left as long as they are not too large to keep."""
+        """The check, and its reports up to a total size."""
         found = [*_attached(self._place, CHECK, _written(self._check))]
         left = KEPT_BYTES
         for pattern in (self._pattern, self._check.coverage):
@@ -392,7 +392,7 @@ def fingerprint(
     preparation: str = "",
 ) -> str:
     """
-    A hash over all that is known to determine evidence besides the tree.
+    A hash over everything besides the tree that evidence depends on.
 
     That is: the checks (not how long they may take), this version of the readers, the sandbox and whether
     there is a network, how the checkout is prepared, the machine's kind, and which programs the checks

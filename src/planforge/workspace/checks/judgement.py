@@ -218,7 +218,7 @@ def _crash(exit_code: int, code: int, tail: str) -> str:
 
 
 def contradiction(tally: Tally, output: str) -> str:
-    """Where pytest's report and its own last line say different things, what they say."""
+    """How pytest's report contradicts its last line; empty if it does not."""
     lines = pytest_lines(output)
     if len(lines) != 1:
         return ""

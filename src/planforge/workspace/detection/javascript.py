@@ -87,7 +87,7 @@ def look(place: Place) -> Finds:
 
 
 def _tool(place: Place, package: dict[str, Any]) -> tuple[str, str]:
-    """Which tool runs scripts, and what is to be said about it."""
+    """The tool that runs scripts, and a note if it is ambiguous."""
     named = str(package.get("packageManager", "")).partition("@")[0]
     found = [name for name in LOCKS if place.has(name)]
     tools = list(dict.fromkeys(LOCKS[name] for name in found))

@@ -53,6 +53,7 @@ import msgspec
 from planforge.actions import Action, Advice, Hint
 from planforge.errors import GitFailed, NoRepository
 from planforge.kernel import locks
+from planforge.kernel.files import read_regular
 
 MINIMUM = (2, 38)
 """The first git that can merge without a work tree (`merge-tree --write-tree`)."""
@@ -521,12 +522,9 @@ def _configured(name: str, value: str) -> bytes:
 
 def _read(path: Path) -> bytes:
     """What is in a file; nothing if it is not one, such as a pipe that would be read without end."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
-        return b""
-    with os.fdopen(handle, "rb") as file:
-        return file.read() if stat.S_ISREG(os.fstat(handle).st_mode) else b""
+    with suppress(OSError, ValueError):
+        return read_regular(path)
+    return b""
 
 
 def _rooms() -> Path:

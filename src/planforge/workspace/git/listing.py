@@ -39,7 +39,7 @@ class Listing:
         self.entries = dict(_entry(line) for line in output.split(b"\0") if line.startswith(b"1"))
 
     def read(self, paths: Iterable[str], limit: int) -> dict[str, bytes]:
-        """The contents of those of the paths that are files here, of at most `limit` bytes each."""
+        """The contents of those paths that are files of at most `limit` bytes."""
         wanted = [path for path in paths if path in self.entries and self.entries[path].size <= limit]
         found = objects.contents(self._git, (self.entries[path].blob for path in wanted))
         if lost := next((path for path in wanted if self.entries[path].blob not in found), None):

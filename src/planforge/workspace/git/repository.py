@@ -145,7 +145,7 @@ def _hooks(git: Git) -> list[str]:
 
 
 def is_repository(entry: Path) -> bool:
-    """Whether a `.git` is one. Some sandboxes leave an empty one, having protected what was not there."""
+    """Whether a `.git` is a repository. Some sandboxes leave an empty one behind."""
     return entry.is_file() or (entry / "HEAD").exists()
 
 

@@ -58,7 +58,7 @@ def require_possible(place: Place, index: Path, branch: str, old: str, new: str)
 
 
 def require_no_operation(place: Place) -> None:
-    """Refuse while somebody is in the middle of something."""
+    """Refuse while a merge, a rebase or the like is in progress."""
     if what := place.under_way:
         raise RefusedByGate(f"{what} is under way in `{place.path}`", "finish it or abort it first")
 
@@ -166,7 +166,7 @@ def listed(paths: Collection[bytes]) -> str:
 
 
 def is_ours(place: Place, change: Change | None) -> bool:
-    """Whether what is at a path is what an update leaves: nothing, the new content, or the start of it."""
+    """Whether an update may have left a path so: missing, or with all or the start of its new content."""
     if change is None:
         return False
     full = place.path / os.fsdecode(change.path)

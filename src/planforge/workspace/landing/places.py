@@ -47,7 +47,7 @@ class Place:
 
     @property
     def under_way(self) -> str | None:
-        """What somebody has begun here and not finished."""
+        """The operation of git that is in progress here, if any."""
         return next((what for name, what in UNDER_WAY.items() if (self.own / name).exists()), None)
 
 
@@ -62,7 +62,7 @@ def here(git: Git) -> Place:
 
 
 def using(git: Git, ref: str) -> list[Place]:
-    """The checkouts that are on the branch `ref`, or will be when what is under way there is finished."""
+    """The checkouts that are on the branch `ref`, or return to it after a rebase or bisect."""
     return [place for place in places(git) if ref in (place.ref, place.comes_back_to)]
 
 

@@ -13,7 +13,7 @@ from planforge.workspace.reports.tally import content_of, decoded, plain
 
 
 class Findings(NamedTuple):
-    """How many findings, and of those of compilers how many warnings; None is not known."""
+    """How many findings, and how many warnings of a compiler; `None` is unknown."""
 
     total: int | None = None
     warnings: int | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -12,6 +11,7 @@ from xml.parsers import expat
 import msgspec
 
 from planforge.kernel.evidence import Counts
+from planforge.kernel.files import read_regular
 
 REPORT_LIMIT = 100 * 1024 * 1024
 """How many bytes a report may have."""
@@ -108,12 +108,10 @@ def added(tallies: Iterable[Tally]) -> Tally | None:
 def content_of(path: Path) -> bytes | None:
     """What is in a report, if it is a file of a bearable size."""
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > REPORT_LIMIT:
-            return None
-        return path.read_bytes()
+        content = read_regular(path, REPORT_LIMIT + 1)
     except OSError:
         return None
+    return content if len(content) <= REPORT_LIMIT else None
 
 
 def decoded(content: bytes | None, shape: type[Shape]) -> Shape | None:

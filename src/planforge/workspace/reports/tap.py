@@ -48,7 +48,6 @@ class _Point(NamedTuple):
     ok: bool
     name: str
     directive: str
-    position: int
 
 
 def read_tap(output: str) -> Tally | None:
@@ -86,12 +85,11 @@ def _point(match: re.Match[str]) -> _Point:
         ok=not match[2],
         name=match[4].strip(),
         directive=(match[5] or "").lower(),
-        position=match.end(),
     )
 
 
 def _failing(points: list[_Point]) -> Iterator[str]:
-    """The names of what failed; one that failed because something within it did is told by that."""
+    """The names of failed tests; a parent is left out if one of its children failed."""
     below: dict[int, bool] = {}
     """At each depth, whether anything failed since the last point that was less deep."""
     for point in points:

@@ -60,7 +60,6 @@ class Watch:
         *,
         base: str,
         state: Path,
-        others: Sequence[Path] = (),
         written: Sequence[str] = (),
         copied: Sequence[str] = (),
         confined: bool = False,
@@ -69,10 +68,9 @@ class Watch:
         """
         Watch an attempt that starts in `worktree` at `base`, on `branch` or detached.
 
-        `others` are more worktrees that nobody works in meanwhile; `written` are paths of the checkout that
-        Planforge itself writes, such as that of the plans; `copied` is what was brought into the worktree and
-        must not be committed. `confined` means that a sandbox lets the agent write nowhere else, `allowed`
-        that the person may change their checkout meanwhile.
+        `written` are paths of the checkout that Planforge itself writes, such as that of the plans; `copied`
+        is what was brought into the worktree and must not be committed. `confined` means that a sandbox lets
+        the agent write nowhere else, `allowed` that the person may change their checkout meanwhile.
         """
         self._git = git
         self._worktree = worktree.resolve()
@@ -83,9 +81,7 @@ class Watch:
         self._copied = [os.fsencode(path) for path in copied]
         self._confined = confined
         self._excused = confined or allowed
-        self._around = Surroundings(
-            git, worktree, state, others=others, written=written, checkouts=not confined
-        )
+        self._around = Surroundings(git, worktree, state, written=written, checkouts=not confined)
         self._before: Seen | None = None
         self.notes: tuple[str, ...] = ()
         """What changed meanwhile and is not laid to the agent; known after `problems`."""
@@ -222,7 +218,7 @@ class Watch:
                 yield f"the worktree `{place}` {how} while the attempt ran"
 
     def _changed(self, place: str, before: Seen, now: Seen) -> list[Difference]:
-        """What changed in a checkout, without what nobody minds: ignored files further down."""
+        """What changed in a checkout, without ignored files in subdirectories."""
         old, new = before.checkouts[place], now.checkouts[place]
         if before.locks.get(place) != now.locks.get(place) or self._was_removed(place, before, now):
             return []
@@ -248,7 +244,7 @@ class Watch:
             yield from _told([(f"{place}/{os.fsdecode(change.path)}", change.how) for change in changes])
 
     def _leaked(self, changed: dict[str, list[Difference]]) -> Iterator[str]:
-        """Files of the person's that hold what the agent wrote in its worktree: nobody else knows that."""
+        """The person's files that now have a content which the agent wrote in its worktree."""
         for place, changes in changed.items():
             for change in changes[:COMPARED_FILES]:
                 if change.how != "disappeared" and self._is_agents(place, change.path):

@@ -63,19 +63,17 @@ class Surroundings:
         worktree: Path,
         state: Path,
         *,
-        others: Sequence[Path] = (),
-        written: Sequence[str] = (),
-        checkouts: bool = True,
+        written: Sequence[str],
+        checkouts: bool,
     ) -> None:
         self._git = git
         self._worktree = worktree.resolve()
         self._state = state.resolve()
-        self._others = [other.resolve() for other in others]
         self._written = [os.fsencode(path.rstrip("/")) for path in written]
         self._checkouts = checkouts
 
     def look(self, before: Seen | None = None) -> Seen:
-        """How things are now; if it is told how they were `before`, in the same places."""
+        """The state now; given the state `before`, of the same checkouts."""
         git_dir = self._git.git_dir
         entries = guarded_files.entries(git_dir)
         status = git_dir.stat()
@@ -126,7 +124,7 @@ class Surroundings:
         return snapshots.take(place, known, [b".git", *skipped, *self._written])
 
     def _places(self, entries: dict[str, Entry]) -> Iterator[Path]:
-        found = [self._git.top, *self._others, *map(Path, self._undriven(entries))]
+        found = [self._git.top, *map(Path, self._undriven(entries))]
         if self._git.git_dir.name == ".git":
             found.append(self._git.git_dir.parent)
         found += [Path(entry.place) for entry in entries.values() if not self.is_ours(entry.place)]

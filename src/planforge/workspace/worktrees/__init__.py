@@ -87,15 +87,10 @@ class Worktrees:
         return None
 
     def _is_commit(self, name: str) -> bool:
-        """Whether there is such a commit; one that there is, is looked for once."""
+        """Whether a commit exists; a positive answer is cached."""
         if name not in self._commits and NAME.fullmatch(name) and self._git.ref(f"{name}^{{commit}}") == name:
             self._commits.add(name)
         return name in self._commits
-
-    def branch(self, name: str) -> str | None:
-        """The branch that the worktree `name` was made on."""
-        opened = self.opened(name)
-        return opened.branch.removeprefix("refs/heads/") or None if opened else None
 
     def open(self, name: str, commit: str) -> Checkout:
         """Make the worktree `name` at `commit`; one that is there already is archived and made anew."""
@@ -210,7 +205,7 @@ class Worktrees:
             self._directory.rmdir()
 
     def left(self) -> list[Path]:
-        """The worktrees of this run of which something is left: files, git's entry, or our own."""
+        """The worktrees of this run that have left files, an entry of git's, or a note of ours."""
         found = {path for path in self._directory.glob("[!.]*") if path.is_dir()}
         found |= {path.with_name(path.name[1:-5]) for path in self._directory.glob(".?*.base")}
         ours = os.fsencode(self._directory.resolve())
@@ -273,7 +268,7 @@ class Worktrees:
     # Putting away
 
     def _put_away(self, name: str) -> list[Path]:
-        """Archive the worktree and everything of it, then take it away; what is left to be removed."""
+        """Archive the worktree, then move it away; returns the directories that remain to be deleted."""
         path = self.path(name)
         for _ in range(TRIES):
             leaving = self._leaving(name)
@@ -327,7 +322,7 @@ class Worktrees:
 
     def _take_away(self, path: Path) -> list[Path]:
         """
-        Make git forget what lies at `path` and take it out of the way; what is left to be removed.
+        Remove git's entry for `path` and move it away; returns the directories to be deleted.
 
         A directory gets another name first: of one that is half removed when we die, the rest
         would look as if an agent had left it so.

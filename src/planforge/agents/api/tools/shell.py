@@ -126,7 +126,7 @@ async def _read(stream: IO[bytes], kept: Kept) -> None:
 
 
 def _end_all(session: int, mark: str) -> None:
-    """Kill all that belongs to a command, until nothing more turns up."""
+    """Kill every process of a command, until none is left."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(session, signal.SIGKILL)
     for _ in range(ROUNDS):
