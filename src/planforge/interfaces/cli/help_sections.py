@@ -1,4 +1,4 @@
-"""Help that lists commands by what a person wants to do, not by the alphabet."""
+"""Help that lists commands in sections by purpose, not by the alphabet."""
 
 from __future__ import annotations
 
