@@ -23,14 +23,12 @@ OURS = {"guardrails": "benchmarks/guardrails"}
 class Benchmarks(click.Group):
     """The installed benchmarks, and those of this repository."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, _: click.Context) -> list[str]:
         """The names of the benchmarks; loads none of them."""
-        del ctx
         return sorted({*OURS, *(found.name for found in entry_points(group=GROUP))})
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, _: click.Context, cmd_name: str) -> click.Command | None:
         """Load one benchmark; if it is ours and not installed, a command that says how to install it."""
-        del ctx
         for found in entry_points(group=GROUP, name=cmd_name):
             command: click.Command = found.load()
             return command

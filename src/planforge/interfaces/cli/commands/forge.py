@@ -41,9 +41,8 @@ class ForgeGroup(click.Group):
             args = [START, *args]
         return super().parse_args(ctx, args)
 
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+    def collect_usage_pieces(self, _: click.Context) -> list[str]:
         """The usage line: a request, a plan or a command."""
-        del ctx
         return ["[OPTIONS]", "REQUEST | PLAN | COMMAND"]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
