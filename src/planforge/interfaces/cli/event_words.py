@@ -22,7 +22,7 @@ def first_line(text: str, limit: int = 100) -> str:
 
 
 def where(event: Event) -> str:
-    """What an event is about: the step, the plan, or the run."""
+    """The step, item, task or run of an event."""
     for name in ("step", "plan", "item", "task", "run"):
         if value := getattr(event, name, ""):
             return str(value)

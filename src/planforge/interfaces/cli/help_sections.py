@@ -1,4 +1,4 @@
-"""Help that lists commands by what a person wants to do, not by the alphabet."""
+"""Help that lists commands in sections by purpose, not by the alphabet."""
 
 from __future__ import annotations
 
@@ -31,14 +31,12 @@ class SectionedGroup(click.Group):
         super().__init__(*args, **settings)  # type: ignore[arg-type]
         self.sections = sections
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, _: click.Context) -> list[str]:
         """The commands in the order of the help."""
-        del ctx
         return [name for names in self.sections.values() for name in names]
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by section."""
-        del ctx
         room = formatter.width - 6 - max(map(len, self.commands))
         rows = {
             title: [(name, self.commands[name].get_short_help_str(room)) for name in names]

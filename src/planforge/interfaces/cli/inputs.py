@@ -23,7 +23,7 @@ LIMIT = 64 * 1024 * 1024
 
 
 def text(source: str | Path) -> str:
-    """All of it, which must be UTF-8."""
+    """The text of a file, or of standard input for `-`; refused if it is not UTF-8."""
     is_input = str(source) == "-"
     shown = "standard input" if is_input else f"`{source}`"
     try:
@@ -41,7 +41,7 @@ def text(source: str | Path) -> str:
 
 
 def request_text(word: str) -> str:
-    """What a person wants, in words; `-` reads it from standard input."""
+    """The request itself; `-` reads it from standard input."""
     return text(word) if word == "-" else word
 
 

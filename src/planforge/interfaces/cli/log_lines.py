@@ -57,7 +57,7 @@ def log(
 def _on_record(
     ledger: Ledger, wanted: Filter, last: int, until: int, *, whole: bool
 ) -> Iterator[list[Recorded]]:
-    """The newest `last` events, or all; `whole` in one piece, so that their columns can line up."""
+    """The newest `last` events, or all for 0; `whole` yields them as one list, so that columns line up."""
     from planforge.kernel.filters import newest, pages
 
     if last > 0:
@@ -72,7 +72,7 @@ def _on_record(
 
 
 def _followed(ledger: Ledger, wanted: Filter, after: int) -> Iterator[Recorded]:
-    """New events, as long as they are read."""
+    """New events, until standard output has no reader."""
     from planforge.interfaces.cli.streams import is_read
     from planforge.kernel.bus import INTERVAL, subscribe
 
@@ -99,7 +99,7 @@ class _Columns:
         self._widest: tuple[str, ...] = ()
 
     def lines(self, recorded: list[Recorded]) -> str:
-        """Some more lines."""
+        """The lines of more events."""
         from planforge.interfaces.cli.event_words import said
 
         rows = [(str(it.seq), it.at[11:19], it.stream, it.key, it.kind, said(it.event)) for it in recorded]

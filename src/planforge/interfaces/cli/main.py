@@ -1,9 +1,9 @@
 """
-The `planforge` command: where a call goes, and how a failure looks.
+The entry point of the `planforge` command.
 
-A read command in its plain form is answered without click, which costs more to
-load than the answer; everything else, help and mistakes included, goes through
-click. Every failure is one line, a hint, and an exit code.
+`status` and `log` with plain options are answered without click, because click
+takes longer to load than the answer. Everything else, with help and usage errors,
+goes through click. Every failure is one line, a hint, and an exit code.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def fail(error: PlanforgeError, code: int) -> int:
     hint = f"\n\nhint: {visible(advice)}" if advice else ""
     try:
         print(f"error: {visible(error.message)}{hint}", file=sys.stderr, flush=True)
-    except OSError:  # nobody listens, and the exit code says it too
+    except OSError:  # nobody reads it; the exit code remains
         hush(sys.stderr)
     if "--json" in sys.argv:
         name = type(error).__name__

@@ -111,7 +111,7 @@ class Screen(Audience):
         self._under_way.hear(key, what)
 
     def told(self, what: str) -> None:
-        """Show it at once."""
+        """Show a message at once."""
         self._shown("!", "", _printable(what))
 
     async def asked(self, question: str) -> bool:
@@ -120,7 +120,7 @@ class Screen(Audience):
             self._pause()
             try:
                 return await asyncio.to_thread(click.confirm, _printable(question), default=False, err=True)
-            except click.Abort:  # they have gone
+            except click.Abort:  # the person has left
                 return False
 
     def _shown(self, mark: str, place: str, text: str) -> None:
@@ -143,6 +143,11 @@ def shown(heartbeat: float = HEARTBEAT, progress: float = PROGRESS) -> Iterator[
         yield screen
 
 
+def plain_line(mark: str, place: str, text: str) -> str:
+    """One line of progress without colours."""
+    return f"{mark} {place:<9} {text}" if place else f"{mark} {text}"
+
+
 @contextmanager
 def _plain(under_way: UnderWay, heartbeat: float) -> Iterator[Screen]:
     over = threading.Event()
@@ -156,7 +161,7 @@ def _plain(under_way: UnderWay, heartbeat: float) -> Iterator[Screen]:
                     return
 
     def show(mark: str, place: str, text: str) -> None:
-        click.echo(f"{mark} {place:<9} {text}" if place else f"{mark} {text}", err=True)
+        click.echo(plain_line(mark, place, text), err=True)
 
     heart = threading.Thread(target=beat, daemon=True)
     heart.start()
@@ -187,7 +192,7 @@ def _live(under_way: UnderWay) -> Iterator[Screen]:
     with Live(get_renderable=drawn, console=console, refresh_per_second=8, transient=True) as live:
 
         def show(mark: str, place: str, text: str) -> None:
-            live.start()  # it may have made room for a question
+            live.start()  # a question may have stopped it
             name = f" {place:<9} " if place else " "
             live.console.print(Text.assemble((mark, colours[mark]), (name, "bold"), text))
 
@@ -220,13 +225,13 @@ class UnderWay:
             found.heard, found.heard_at = first_line(_printable(what), 60), self._clock()
 
     def lines(self) -> list[tuple[str, str]]:
-        """The key of each, and a line that says what it is and how long it has taken so far."""
+        """The key of each effect, and a line with its name and how long it has run."""
         now = self._clock()
         begun = list(self._begun.items())  # a copy: another thread draws while this one works
         return [(key, self._line(found, now)) for key, found in begun]
 
     def due(self) -> list[tuple[str, str]]:
-        """The same lines for work that was not mentioned for a heartbeat."""
+        """The same lines, only for effects that were not shown for one heartbeat."""
         now = self._clock()
         begun = [item for item in list(self._begun.items()) if now - item[1].told_at >= self._heartbeat]
         for _, found in begun:

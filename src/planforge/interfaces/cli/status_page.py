@@ -17,7 +17,7 @@ from planforge.interfaces.cli.typed import line
 from planforge.kernel.wording import CANCELLED, MILLION, counted, money
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from planforge.actions import Hint
     from planforge.app.overview import Cost, Overview, PlanStatus, Running
@@ -95,20 +95,15 @@ def _section(title: str, rows: list[str], most: int, rest: Action, count: int = 
 
 
 def _running(found: Overview) -> list[str]:
-    return table(
-        [
-            (
-                run.run,
-                f"{run.flow} {run.subject}",
-                age(found.now, run.since),
-                _doing(run),
-                cost(run.cost),
-            )
-            for run in found.running
-        ],
-        "  ",
-        0,
-    ).splitlines()
+    rows = [
+        (run.run, f"{run.flow} {run.subject}", age(found.now, run.since), _doing(run), cost(run.cost))
+        for run in found.running
+    ]
+    return _lines(rows)
+
+
+def _lines(rows: Sequence[tuple[str, ...]], indent: str = "  ") -> list[str]:
+    return table(rows, indent, 0).splitlines()
 
 
 def _doing(run: Running) -> str:
@@ -116,7 +111,7 @@ def _doing(run: Running) -> str:
 
 
 def _waits(found: Overview, typed: Callable[[Hint], str], columns: int) -> list[str]:
-    """The oldest first, each with its command on the right, which is never cut."""
+    """The oldest first, each with its command on the right; commands are never cut."""
     rows = [
         (age(found.now, each.since), each.name, visible(each.about), typed(each.command))
         for each in found.waiting
@@ -125,7 +120,7 @@ def _waits(found: Overview, typed: Callable[[Hint], str], columns: int) -> list[
         others = sum(max(width(row[at]) for row in rows) for at in (0, 1, 3))
         left = max(columns - others - 8, 8)
         rows = [(old, name, cut(about, left), command) for old, name, about, command in rows]
-    return table(rows, "  ", 0).splitlines()
+    return _lines(rows)
 
 
 def _plans(found: Overview) -> list[str]:
@@ -134,8 +129,7 @@ def _plans(found: Overview) -> list[str]:
     ordered = [item for item in found.plans if item.plan.status not in over]
     ordered += [item for item in reversed(found.plans) if item.plan.status in over]
     badges = any(item.badge for item in ordered)
-    rows = [_plan(item, badges=badges) for item in ordered]
-    return table(rows, "  ", 0).splitlines()
+    return _lines([_plan(item, badges=badges) for item in ordered])
 
 
 def _plan(item: PlanStatus, *, badges: bool) -> tuple[str, ...]:
@@ -154,7 +148,7 @@ def _add_steps(sections: list[list[str]], found: Overview, room: int) -> None:
         return
     for item in found.plans:
         at = next((number for number, line in enumerate(place) if line.startswith(f"  {item.plan.plan} ")), 0)
-        lines = table([_step(step) for step in item.steps], "    ", 0).splitlines()
+        lines = _lines([_step(step) for step in item.steps], "    ")
         if not at or not lines or item.plan.status in ("CLOSED", "CANCELLED"):
             continue
         if item.plan.branch:
@@ -175,13 +169,13 @@ def _step(step: StepRow) -> tuple[str, ...]:
 
 def _tasks(found: Overview) -> list[str]:
     rows = [(task.task, task.status, task.pipeline, task.stage, visible(task.title)) for task in found.tasks]
-    return table(rows, "  ", 0).splitlines()
+    return _lines(rows)
 
 
 def _runs(found: Overview, most: int) -> list[str]:
     """The newest ended runs; the others are in the sections above."""
     rows = [_run(run) for run in found.runs if not run.unfinished]
-    shown = table(rows, "  ", 0).splitlines()[-most:] if most else []
+    shown = _lines(rows)[-most:] if most else []
     return _section("Runs", shown, most, Action("log"), max(found.ended, len(rows)))
 
 

@@ -30,7 +30,7 @@ def unprinted(stream: TextIO, error: OSError) -> PlanforgeError:
 
 
 def is_text(word: str) -> bool:
-    """Whether it was UTF-8: other bytes have become surrogates."""
+    """Whether an argument was UTF-8: Python turns other bytes into surrogates."""
     return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
@@ -51,7 +51,7 @@ def as_document(value: object) -> str:
 
 
 def encoded(value: object, say: Callable[[Hint], str] | None = None) -> bytes:
-    """A structure in JSON, on one line; `say` writes what to do next, as in a shell by default."""
+    """A structure as JSON on one line; `say` writes hints, by default as commands of a shell."""
     import msgspec
 
     from planforge.actions import Action, Advice
@@ -64,12 +64,12 @@ def encoded(value: object, say: Callable[[Hint], str] | None = None) -> bytes:
 
     try:
         return msgspec.json.encode(value, enc_hook=hook)
-    except UnicodeEncodeError:  # a name of a file may be in any encoding; a document is in UTF-8
+    except UnicodeEncodeError:  # file names can be in any encoding, a document is UTF-8
         return msgspec.json.encode(_in_unicode(msgspec.to_builtins(value, enc_hook=hook)))
 
 
 def _in_unicode(value: object) -> object:
-    """The same with everything escaped that is not UTF-8."""
+    """The same value with bytes escaped that are not UTF-8."""
     if isinstance(value, str):
         return os.fsencode(value).decode("utf-8", "backslashreplace")
     if isinstance(value, dict):

@@ -23,10 +23,10 @@ def text(hint: Hint | None) -> str:
 
 
 def next_lines(hints: Sequence[Hint]) -> list[str]:
-    """What can be done next, a line each: commands, then what takes more than one."""
+    """One line for each hint: `next:` for a command, `then:` for advice."""
     return [f"then: {text(hint)}" if isinstance(hint, Advice) else f"next: {line(hint)}" for hint in hints]
 
 
 def line(hint: Hint) -> str:
-    """A hint as it stands by itself, in a column or a document: an action without backticks."""
+    """A hint outside a sentence, in a column or a document: an action without backticks."""
     return command(hint) if isinstance(hint, Action) else text(hint)

@@ -83,23 +83,20 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 no agent, 5 refused by a gat
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are needed."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, _: click.Context) -> list[str]:
         """The names, without loading anything."""
-        del ctx
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, _: click.Context, cmd_name: str) -> click.Command | None:
         """Load one command."""
-        del ctx
         if cmd_name not in COMMANDS:
             return None
         found = getattr(import_module(f"{__name__}.{COMMANDS[cmd_name][0]}"), cmd_name.replace("-", "_"))
         assert isinstance(found, click.Command)
         return found
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, so that `--help` loads none of them."""
-        del ctx
         help_sections.write(
             formatter,
             {

@@ -21,16 +21,14 @@ OURS = {"guardrails": "benchmarks/guardrails"}
 
 
 class Benchmarks(click.Group):
-    """The benchmarks that are installed, and ours that could be."""
+    """The installed benchmarks, and those of this repository."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Their names, without loading anything."""
-        del ctx
+    def list_commands(self, _: click.Context) -> list[str]:
+        """The names of the benchmarks; loads none of them."""
         return sorted({*OURS, *(found.name for found in entry_points(group=GROUP))})
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load one; one of ours that is not installed says how to install it."""
-        del ctx
+    def get_command(self, _: click.Context, cmd_name: str) -> click.Command | None:
+        """Load one benchmark; if it is ours and not installed, a command that says how to install it."""
         for found in entry_points(group=GROUP, name=cmd_name):
             command: click.Command = found.load()
             return command
@@ -38,7 +36,7 @@ class Benchmarks(click.Group):
 
 
 def _absent(name: str) -> click.Command:
-    """A command that takes whatever is typed and says that it is not installed."""
+    """A command that accepts all words and says that the benchmark is not installed."""
 
     def refuse(words: tuple[str, ...]) -> None:
         del words

@@ -23,7 +23,7 @@ from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import visible
 from planforge.interfaces.cli.options import actor_option
 from planforge.interfaces.cli.output import json_option, wants_json
-from planforge.interfaces.cli.progress import HEARTBEAT, Screen, UnderWay
+from planforge.interfaces.cli.progress import HEARTBEAT, Screen, UnderWay, plain_line
 from planforge.interfaces.cli.streams import encoded, hush, is_text
 from planforge.interfaces.cli.typed import command
 
@@ -94,7 +94,7 @@ class _Chat:
         try:
             heart.start()
             if self._attended:
-                import readline  # noqa: F401  (`input` has lines edited and remembered once it is there)
+                import readline  # noqa: F401  (`input` then has line editing and a history)
 
                 self._talk(f"{self._project.root}: `!help` lists commands, Ctrl-D leaves")
             left = self._lines()
@@ -259,9 +259,9 @@ class _Chat:
     def _shown(self, reply: Reply) -> None:
         self._code = max(self._code, reply.exit_code)
         if self._as_json:
-            self._print(encoded(reply, _typed).decode(), sys.stdout)
-            return
-        self._print("\n".join(visible(line) for line in self._text(reply).split("\n")), sys.stdout)
+            self._print(encoded(reply, _typed).decode())
+        else:
+            self._print("\n".join(map(visible, self._text(reply).split("\n"))))
 
     def _text(self, reply: Reply) -> str:
         from planforge.app.language.replies import shown
@@ -269,32 +269,30 @@ class _Chat:
         from planforge.interfaces.cli.status_page import page
 
         if isinstance(reply.data, Overview):
-            return page(reply.data, typed=_typed)  # which says itself what to type next
+            return page(reply.data, typed=_typed)  # it has its own next commands
         return shown(reply, command)
 
     def _talk(self, text: str) -> None:
-        self._print(visible(text), sys.stderr)
+        self._print(visible(text), err=True)
 
-    def _print(self, text: str, stream: object) -> None:
+    def _print(self, text: str, *, err: bool = False) -> None:
         """Print a text from any thread, above the line that is being typed."""
-        assert stream in (sys.stdout, sys.stderr)
-        to_stderr = stream is sys.stderr
         with self._printing:
             try:
                 if self._prompting:
                     import readline
 
                     click.echo("\r\x1b[K", nl=False)
-                    click.echo(text, err=to_stderr)
+                    click.echo(text, err=err)
                     click.echo(f"{PROMPT}{readline.get_line_buffer()}", nl=False)
                     sys.stdout.flush()
                 else:
-                    click.echo(text, err=to_stderr)
+                    click.echo(text, err=err)
             except OSError:  # nobody reads it any more; the work continues
-                hush(sys.stderr if to_stderr else sys.stdout)
+                hush(sys.stderr if err else sys.stdout)
 
     def _show(self, mark: str, place: str, text: str) -> None:
-        self._talk(f"{mark} {place:<9} {text}" if place else f"{mark} {text}")
+        self._talk(plain_line(mark, place, text))
 
     def _happened(self, recorded: Recorded) -> None:
         """Show the events of runs; the reply of a command shows the rest."""
@@ -308,7 +306,7 @@ class _Chat:
 
 
 def _typed(hint: Hint) -> str:
-    """What is typed at this prompt, or in the shell if nothing here does it."""
+    """A hint as a command of this prompt, or of the shell if the prompt has none for it."""
     from planforge.app.language.replies import line
 
     return line(hint, command)

@@ -65,7 +65,7 @@ def demo(directory: Path | None, pace: float, agent: str, live: bool) -> int:
 
 
 def _who(agent: str, *, live: bool) -> str:
-    """Who plays, and what that costs."""
+    """The agent that plays, and its cost."""
     if not agent:
         return NO_MODEL
     if live:

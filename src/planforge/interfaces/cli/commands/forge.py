@@ -41,13 +41,12 @@ class ForgeGroup(click.Group):
             args = [START, *args]
         return super().parse_args(ctx, args)
 
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """As somebody types it."""
-        del ctx
+    def collect_usage_pieces(self, _: click.Context) -> list[str]:
+        """The usage line: a request, a plan or a command."""
         return ["[OPTIONS]", "REQUEST | PLAN | COMMAND"]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options of a request, because they are what a reader of this help needs."""
+        """The options of a request; the group itself has none."""
         start = self.commands[START]
         options = [each for each in start.get_params(ctx) if isinstance(each, click.Option)]
         found = [record for each in options if (record := each.get_help_record(ctx))]
@@ -56,7 +55,7 @@ class ForgeGroup(click.Group):
         self.format_commands(ctx, formatter)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Those that are shown."""
+        """The commands that are not hidden."""
         return [name for name in super().list_commands(ctx) if not self.commands[name].hidden]
 
 
@@ -129,7 +128,7 @@ def start(
 
 
 def _implemented(project: Project, run: str, person: str) -> int:
-    """Forge, and carry out what came of it unless something is in the way; one message at the end."""
+    """Forge a plan and, unless something prevents it, carry it out; shows one result at the end."""
     from planforge.app import forges
     from planforge.errors import RefusedByGate
 

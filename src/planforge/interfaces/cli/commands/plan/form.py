@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from planforge.documents.phases import Phase
 
 PIPED = 100
-"""How many columns are printed where there is no terminal."""
+"""The columns of the output if there is no terminal."""
 AFTER = 28
-"""How many of them at most say what a phase waits for."""
+"""The most columns for the phases that a phase waits for."""
 
 
 @click.command()
@@ -132,7 +132,7 @@ def decompose(file: Path, parallel: bool | None, max_files: int) -> None:
 
 
 def page(phases: tuple[Phase, ...], columns: int, lines: int) -> str:
-    """One line a phase, no wider than the terminal; on one, no longer, either. The audit is always there."""
+    """One line a phase, cut to the size of the terminal; the last phase, the audit, is always shown."""
     rows = [_row(phase, (columns or PIPED) - len(phases[-1].id) - len("implement") - 4) for phase in phases]
     room = lines - 3 if columns else len(rows)
     shown = rows if len(rows) <= room else [*rows[: room - 1], rows[-1]]

@@ -29,10 +29,7 @@ def run(plan_id: str, parallel: bool, jobs: int | None) -> int:
       planforge plan run 17
       planforge plan run 17 --parallel --jobs 4
     """
-    from planforge.app.work import begin_plan_run
-
-    project = here()
-    return drive(project, begin_plan_run(project, plan_id, parallel=parallel, jobs=jobs))
+    return _run(plan_id, parallel=parallel, jobs=jobs)
 
 
 @click.command(name="run-one")
@@ -45,10 +42,7 @@ def run_one(plan_id: str) -> int:
     Example:
       planforge plan run-one 17
     """
-    from planforge.app.work import begin_plan_run
-
-    project = here()
-    return drive(project, begin_plan_run(project, plan_id, only="one"))
+    return _run(plan_id, only="one")
 
 
 @click.command(name="run-phase")
@@ -63,10 +57,7 @@ def run_phase(plan_id: str, phase: str) -> int:
       planforge plan run-phase 17 phase-3
       planforge plan run-phase 17 3
     """
-    from planforge.app.work import begin_plan_run
-
-    project = here()
-    return drive(project, begin_plan_run(project, plan_id, only=phase))
+    return _run(plan_id, only=phase)
 
 
 @click.command()
@@ -88,3 +79,10 @@ def retry(plan_id: str, phase: str | None) -> int:
 
     project = here()
     return drive(project, begin_retry(project, plan_id, phase))
+
+
+def _run(plan_id: str, *, parallel: bool = False, jobs: int | None = None, only: str = "") -> int:
+    from planforge.app.work import begin_plan_run
+
+    project = here()
+    return drive(project, begin_plan_run(project, plan_id, parallel=parallel, jobs=jobs, only=only))
