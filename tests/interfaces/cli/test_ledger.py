@@ -36,8 +36,8 @@ def test_rebuilding_says_that_nothing_differs(root: Path) -> None:
 
 
 def test_a_row_changed_by_hand_is_reported_by_a_check_and_mended_without(root: Path) -> None:
-    another_client(root / ".planforge", "UPDATE plans SET status = 'DONE'")
-    line = "differs: table `plans`: row `plan-001` has `status` 'DONE', not 'REVIEW'\n"
+    another_client(root / ".planforge", "UPDATE items SET status = 'DONE'")
+    line = "differs: table `items`: row `plan-001` has `status` 'DONE', not 'REVIEW'\n"
     for _ in range(2):
         checked = planforge("rebuild", "--check", cwd=root)
         assert (checked.returncode, checked.stdout) == (1, line)
@@ -46,7 +46,7 @@ def test_a_row_changed_by_hand_is_reported_by_a_check_and_mended_without(root: P
     assert json.loads(found.stdout)["differences"][0]["row"] == "plan-001"
     verified = planforge("verify", cwd=root)
     assert verified.returncode == 1
-    assert "not intact: table `plans`: row `plan-001` has `status` 'DONE', not 'REVIEW'" in verified.stdout
+    assert "not intact: table `items`: row `plan-001` has `status` 'DONE', not 'REVIEW'" in verified.stdout
     mended = planforge("rebuild", cwd=root)
     assert mended.returncode == 0
     assert mended.stdout.startswith(f"{line}rebuilt: ")
