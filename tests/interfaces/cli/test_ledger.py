@@ -36,7 +36,7 @@ def test_rebuilding_says_that_nothing_differs(root: Path) -> None:
 
 
 def test_a_row_changed_by_hand_is_reported_by_a_check_and_mended_without(root: Path) -> None:
-    another_client(root / ".planforge", "UPDATE items SET status = 'DONE'")
+    another_client(root / ".planforge", "UPDATE items SET status = 'DONE' WHERE kind = 'plan'")
     line = "differs: table `items`: row `plan-001` has `status` 'DONE', not 'REVIEW'\n"
     for _ in range(2):
         checked = planforge("rebuild", "--check", cwd=root)
