@@ -63,7 +63,7 @@ def test_a_rebuild_killed_at_any_moment_leaves_the_tables_as_they_were_or_as_the
     ]
     ledger.append("plans", plans, expected=0)
     right, history = tables(ledger), list(ledger.since())
-    spoil = "UPDATE plans SET title = 'mine' WHERE plan > 'plan-1000'"
+    spoil = "UPDATE items SET title = 'mine' WHERE item > 'plan-1000'"
     moments = random.Random(5)
     for _ in range(8):
         another_client(tmp_path / ".planforge", spoil)
