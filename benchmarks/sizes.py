@@ -108,14 +108,14 @@ def ready(cache: Path, *, quick: bool) -> Iterator[Figure]:
     def kept() -> float:
         started = time.perf_counter()
         for _ in range(50):
-            answers.answer(ledger, query)
+            answers.run_query(ledger, query)
         return (time.perf_counter() - started) / 50
 
     def recomputed() -> float:
         started = time.perf_counter()
         found = [step for (step,) in ledger.query(RECOMPUTED, "plan-001", 1)][:20]
         taken = time.perf_counter() - started
-        answered = answers.answer(ledger, query)
+        answered = answers.run_query(ledger, query)
         assert isinstance(answered, queries.StepList)
         assert found == [step.step for step in answered.steps]
         assert len(found) == 20
