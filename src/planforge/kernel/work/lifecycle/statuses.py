@@ -8,19 +8,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from planforge.kernel import events
-from planforge.kernel.work.items import Kind, Query, kind_of
-from planforge.kernel.work.lifecycle import Machine
-from planforge.kernel.work.lifecycle.tables import BUG, IDEA, MODULE, PLAN, SPRINT, TASK
+from planforge.kernel.work.items import KINDS, Kind, Query, kind_of
+from planforge.kernel.work.lifecycle import tables
+from planforge.kernel.work.lifecycle.tables import PLAN
 
-MACHINES: dict[Kind, Machine] = {
-    Kind.PLAN: PLAN,
-    Kind.FIX: PLAN,
-    Kind.TASK: TASK,
-    Kind.BUG: BUG,
-    Kind.SPRINT: SPRINT,
-    Kind.MODULE: MODULE,
-    Kind.IDEA: IDEA,
-}
+MACHINES = {Kind(name): table for name, table in tables.MACHINES.items() if name in KINDS} | {Kind.FIX: PLAN}
 """The table of each kind that can be opened."""
 
 AUDIT = "audit"
