@@ -136,7 +136,7 @@ def test_nobody_approves_what_was_edited_since_the_gate_was_raised(shop: Shop) -
     assert (shown.status, shown.edited) == ("void", name)
     with pytest.raises(StaleView, match=f"`{name}` was edited since `gate-001` was raised") as refusal:
         decided(project)
-    assert text(refusal.value.hint).startswith(f"run `planforge resume {run}`")
+    assert text(refusal.value.hint).endswith(f": `planforge resume {run}`")
     current = refusal.value.current
     assert isinstance(current, Current)
     assert current.status == "void"
@@ -152,7 +152,9 @@ def test_a_yes_is_seen_to_be_void_once_a_document_is_edited(shop: Shop) -> None:
     run = to_the_gate(project)
     decided(project)
     edited(project)
-    assert [gate.status for gate in gates.every(project).gates] == ["void"]
+    assert [(gate.status, gate.run) for gate in gates.every(project).gates] == [("void", run)]
+    with pytest.raises(StaleView, match="was edited since"):
+        gates.approve(project, "1", actor="Ada")  # said twice, and void by now
     ended = go(project, run)
     assert ended.exit_code == RefusedByGate.exit_code
     assert events(project, DecisionUsed) == []
@@ -171,7 +173,10 @@ def test_a_plan_that_is_edited_after_its_approval_lands_nothing(
     edited(project)
     ended = go(project, run)
     assert ended.exit_code == RefusedByGate.exit_code
-    assert "PLAN.md` was edited; it goes on at `review-plan`, which has to see the change" in ended.reason
+    assert (
+        "PLAN.md` was edited; the task has to be resumed at `review-plan`, which has not seen that"
+        in ended.reason
+    )
     assert task_rows.row(project, "1").status == "escalated"
     assert project.git.ref("refs/heads/planforge/task-001") is None
     checked = facts.check(project, "commit", "1")

@@ -15,14 +15,16 @@ from decided import approval
 from kernel.histories import FAILED, PASSED
 from kernel.ledger_contract import tell
 from kernel.plans import NAMES, complete, fresh, needs, planned, record, risk, step
+from planforge.actions import Action
 from planforge.errors import InvalidInput, NotFound
 from planforge.interfaces.cli.typed import text
-from planforge.kernel import dependencies, graph, leases
+from planforge.kernel import dependencies, graph, hints, leases
 from planforge.kernel.budgets import allow
 from planforge.kernel.events import (
     Amounts,
     ArtifactKind,
     AttemptRejected,
+    DecisionAsked,
     PatchApplied,
     PatchProposed,
     PlannedStep,
@@ -35,6 +37,7 @@ from planforge.kernel.graph.queries import GraphQuery, QueryResult, parse_query
 from planforge.kernel.hints import action_of
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.scores import score
+from planforge.kernel.work import decisions
 from tries import tries
 
 P = "plan-001"
@@ -91,6 +94,21 @@ def test_everything_that_a_step_waits_for_is_named_with_its_kind(ledger: Ledger)
 def test_a_step_that_nothing_holds_back_is_ready(ledger: Ledger) -> None:
     graph.create_plan(ledger, "goal", steps=[step("a")])
     assert why(ledger, "plan-001/a") == []
+
+
+def test_a_step_whose_attempt_stands_at_a_gate_names_the_gate(ledger: Ledger) -> None:
+    graph.create_plan(ledger, "goal", steps=[step("a"), step("b")])
+    graph.start_step(ledger, "plan-001/a", "w1")
+    graph.start_step(ledger, "plan-001/b", "w2")
+    gate = DecisionAsked(
+        kind="gate", number=1, subject="plan-001", name="g", step="a", choices=(), content="c"
+    )
+    ledger.append("plan-001", [decisions.hashed(gate)], expected=ledger.version("plan-001"))
+    (stands,) = ask(ledger, queries.Blocked(step="plan-001/a"), queries.Blockers).blockers
+    assert stands.reason == "w1 is at attempt 1, which waits for a person at gate-001"
+    assert stands.help == hints.recorded(Action("gate show", "gate-001"))
+    (other,) = ask(ledger, queries.Blocked(step="plan-001/b"), queries.Blockers).blockers
+    assert other.reason == "w2 is at attempt 1"
 
 
 def test_a_step_that_is_under_way_done_failed_or_superseded_says_so(ledger: Ledger) -> None:

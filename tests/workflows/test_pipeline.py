@@ -557,7 +557,10 @@ def test_a_plan_that_was_edited_after_it_was_approved_lands_nothing(name: str) -
     edited.__dict__.update(made.__dict__)
     flow = run(edited, BUILTIN[name])
     assert ends(flow)[-1] == ("commit", "escalated")
-    assert "what `approve` judged has changed since; it goes on at `review-plan`" in flow.result.reason
+    assert (
+        "what `approve` judged has changed since; the task has to be resumed at `review-plan`"
+        in flow.result.reason
+    )
     assert (flow.result.refused, flow.result.stage) == (True, "review-plan")
     assert landings(flow) == []
     made.documents = dict(edited.documents)
@@ -635,7 +638,10 @@ def test_a_change_after_its_review_lands_nothing() -> None:
     stages = (*DEFAULT.stages[:-1], late, DEFAULT.stages[-1])
     flow = run(world(), msgspec.structs.replace(DEFAULT, stages=stages))
     assert ends(flow)[-1] == ("commit", "escalated")
-    assert "what `approve` judged has changed since; it goes on at `review-code`" in flow.result.reason
+    assert (
+        "what `approve` judged has changed since; the task has to be resumed at `review-code`"
+        in flow.result.reason
+    )
     no_gate = msgspec.structs.replace(DEFAULT.stages[-1], gate="")
     stages = (*DEFAULT.stages[:-1], late, no_gate)
     flow = run(world(), msgspec.structs.replace(DEFAULT, stages=stages))

@@ -117,7 +117,7 @@ async def _came(course: Course, stage: Stage, iteration: int) -> Came:
         await stages.noticed(course, stage, iteration, "x_gate_closed", result.detail)
         if result.reason_code is Reason.PREDECESSOR_VERDICT_MISSING and (void := course.void(stage)):
             course.stopped_at = void[0]
-            said = f"it goes on at `{void[0]}`, which has to see the change"
+            said = f"the task has to be resumed at `{void[0]}`, which has not seen that"
             result = msgspec.structs.replace(result, remediation=said)
         return _closed(result)
     try:

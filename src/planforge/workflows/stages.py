@@ -376,7 +376,7 @@ async def _decided(course: Course, stage: Stage, iteration: int) -> Came:
         await texts_now(course)
         if void := course.void(stage):
             course.stopped_at = void[0]
-            said = f"{decision.reason}; it goes on at `{void[0]}`, which has to see the change"
+            said = f"{decision.reason}; the task has to be resumed at `{void[0]}`, which has not seen that"
             return Came(reason=said, stuck=True, refused=True)
     said = f"{decision.actor} said {'yes' if decision.approved else 'no'}"
     words = f"{said}: {decision.reason}" if decision.reason else said

@@ -55,6 +55,8 @@ class GateRow(msgspec.Struct, frozen=True, kw_only=True):
     decided_at: str = ""
     edited: str = ""
     """The document that was edited since, so that the gate is void."""
+    run: str = ""
+    """The run that waits at it."""
 
 
 class GateList(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,6 +220,7 @@ def row(project: Project, gate: decisions.Decision) -> GateRow:
         reason=gate.reason,
         decided_at=gate.decided_at,
         edited=edited,
+        run=gate.run,
     )
 
 

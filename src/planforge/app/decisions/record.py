@@ -53,11 +53,12 @@ def make(
     def decide() -> list[Write]:
         now = find(project, found.kind, found.label)
         deciders.require_current(seen, current(project, now))
+        if now.status in ("waiting", "decided"):
+            require_unedited(project, now)
         if now.kind == "gate" and (now.choice, now.actor) == (choice, actor) and now.status in MADE:
             return []  # said twice
         if now.status != "waiting":
             raise _too_late(project, now)
-        require_unedited(project, now)
         return [Write(stream(project, now), None, [decisions.made(now, choice, actor, said)])]
 
     project.ledger.transact(decide)
@@ -104,7 +105,9 @@ def require_unedited(project: Project, about: Decision) -> None:
     if path := edited(project, documents(about)):
         raise StaleView(
             f"`{path}` was edited since `{about.label}` was raised",
-            Advice("run {}: it is asked anew about what there is now", Action("resume", about.run)),
+            Advice(
+                "it opens nothing any more; go on with what there is now: {}", Action("resume", about.run)
+            ),
             current=msgspec.structs.replace(current(project, about), status="void"),
         )
 

@@ -58,7 +58,6 @@ SENTENCES: dict[type[Event], str] = {
     events.RunParked: "waits [until {until:moment}|for a person]: {reason}",
     events.RunEnded: "{succeeded:ended or failed}: {reason}",
     events.CancelRequested: "{actor} asked to cancel it: {reason:line160}",
-    events.PlanForged: "ready for review after {rounds:count round}: {reason}[; but {warning:line160}]",
     events.DecisionUsed: "approval of {content:.12} used by {run}",
     events.PhasesGenerated: "{steps:count phase} from {content:.12}[ by {actor}][, {kept:size} kept]",
     events.StepRetried: (
@@ -223,6 +222,14 @@ def _(event: events.StepCompleted) -> str:
     points = "" if event.score is None else f", score {value}"
     there = f": nothing to change, {event.found[:12]} already passes" if event.found else ""
     return f"done in {counted(event.attempts, 'attempt')}{points}{there}"
+
+
+@said.register(events.PlanForged)
+def _(event: events.PlanForged) -> str:
+    if not event.content:
+        return f"nothing to review: {event.reason}"
+    warning = f"; but {first_line(event.warning, 160)}" if event.warning else ""
+    return f"ready for review after {counted(event.rounds, 'round')}: {event.reason}{warning}"
 
 
 @said.register(events.ItemOpened)

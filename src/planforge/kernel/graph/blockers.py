@@ -18,6 +18,10 @@ from planforge.kernel.hints import recorded
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.projections.revisions import MET
 from planforge.kernel.wording import counted
+from planforge.kernel.work import decisions
+
+WAITS = "status = 'waiting' AND subject = ? AND step = ?"
+"""The gates that an attempt at a step stands at."""
 
 
 def waits_for(ledger: Ledger, step: StepView) -> list[Blocker]:
@@ -43,9 +47,10 @@ def _status(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
     elif step.status == "in-progress":
         who = step.holder or "a run"
         reason = f"{who} is at attempt {step.attempts}"
-        yield Blocker(
-            kind="status", name="in-progress", reason=reason, help=recorded(Action("log", run=step.plan))
-        )
+        help_ = Action("log", run=step.plan)
+        for gate in decisions.select(ledger, "gate", WAITS, step.plan, step.step):
+            reason, help_ = f"{reason}, which waits for a person at {gate.label}", gate.look
+        yield Blocker(kind="status", name="in-progress", reason=reason, help=recorded(help_))
     elif step.status == "done":
         yield Blocker(
             kind="status", name="done", reason="it is done", help=recorded(Action("score", step.node))

@@ -180,7 +180,7 @@ def _view(view: GateView) -> str:
         why = f": {visible(gate.reason)}" if gate.reason else ""
         head.append(f"{how} by {visible(gate.actor)}{why}{void}")
     if gate.edited:
-        head.append(f"`{visible(gate.edited)}` was edited since: resume the run, and it is asked anew")
+        head.append(f"`{visible(gate.edited)}` was edited since: this gate opens nothing any more")
     why = "Why\n" + "\n".join(f"  {visible(reason)}" for reason in gate.reasons)
     rows = [
         (file.change, f"+{file.added}", f"-{file.removed}", visible(file.path), ", ".join(file.notes))
@@ -193,6 +193,8 @@ def _view(view: GateView) -> str:
             f"next: planforge gate approve {gate.name}\n"
             f'or    planforge gate reject {gate.name} --reason "..."'
         )
+    if gate.edited:
+        parts.append(f"next: planforge resume {gate.run}")
     return "\n\n".join(parts)
 
 
