@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from planforge.app import plans, statuses
 from planforge.app.decisions import approvals
 from planforge.app.project import Project
 from planforge.errors import RefusedByGate
-from planforge.kernel.events import ItemOpened
+from planforge.kernel.events import DecisionMade, ItemOpened
 from repositories import repository
 
 
@@ -103,3 +104,20 @@ def test_two_runs_that_take_it_at_once_do_not_both_get_it(tmp_path: Path) -> Non
     for worker in workers:
         worker.join(60)
     assert len([run for run in won if run]) == 1
+
+
+def test_a_yes_ends_with_a_plan_that_is_cancelled_and_a_copy_of_it_opens_nothing(tmp_path: Path) -> None:
+    made = project(tmp_path)
+    give(made, "c")
+    statuses.move(made, "plan-001", "cancel", actor="Ada", reason="not now")
+    (yes,) = (item.event for item in made.ledger.since() if isinstance(item.event, DecisionMade))
+    made.ledger.append("elsewhere", [yes], expected=0)
+    assert plans.row(made, "plan-001").status == "CANCELLED"
+    assert statuses.reopen(made, "plan-001", actor="Ada", reason="now").status != "APPROVED"
+    made.ledger.append("elsewhere", [yes], expected=1)
+    assert plans.row(made, "plan-001").status != "APPROVED"
+    with pytest.raises(RefusedByGate, match="is not approved as it is now"):
+        take(made, "c", "run-001")
+    give(made, "c")
+    assert plans.row(made, "plan-001").status == "APPROVED"
+    take(made, "c", "run-001")

@@ -16,7 +16,7 @@ from planforge.kernel.events import Event, ItemOpened, PlanEnded, PlanStarted
 from planforge.kernel.projections.items import own_task
 from repositories import repository
 
-APPROVED = approval("plan-001", "c")[1]
+ASKED, APPROVED = approval("plan-001", "c")
 STARTED = PlanStarted(plan="plan-001", run="run-001", content="c", branch="b", base="0", steps=(), kept=())
 
 
@@ -41,10 +41,10 @@ def test_a_task_is_as_its_plan_is(project: Project) -> None:
     (task,) = backing.rows(project)
     assert (task.task, task.title, task.plan, task.labels) == ("ws-001", "Rate limits", "plan-001", ("plan",))
     assert (task.status, task.closed_at, task.close_reason) == ("open", "", "")
-    assert after(project, APPROVED).status == "in_progress"
+    assert after(project, ASKED, APPROVED).status == "in_progress"
     assert after(project, STARTED).status == "in_progress"
     assert after(project, ended(succeeded=False)).status == "blocked"
-    assert after(project, APPROVED, STARTED).status == "in_progress"
+    assert after(project, ASKED, APPROVED, STARTED).status == "in_progress"
     done = after(project, ended(succeeded=True))
     assert (done.status, done.close_reason) == ("closed", "All phases complete")
     assert done.created_at <= done.closed_at == done.updated_at
@@ -52,7 +52,7 @@ def test_a_task_is_as_its_plan_is(project: Project) -> None:
 
 @pytest.mark.parametrize(("event", "reason"), [("close", "Plan closed"), ("cancel", "Plan cancelled")])
 def test_what_a_person_ends_is_closed_and_says_so(project: Project, event: str, reason: str) -> None:
-    after(project, APPROVED)
+    after(project, ASKED, APPROVED)
     statuses.move(project, "ws-001", event, actor="Ada", reason="enough", override=event == "close")
     (task,) = backing.rows(project)
     assert (task.status, task.close_reason) == ("closed", reason)
@@ -99,7 +99,7 @@ def test_the_list_can_be_of_one_status(project: Project) -> None:
     creating.create(project, "Metrics")
     after_all = [row.plan for row in plans.rows(project, "draft")]
     assert after_all == ["plan-001", "plan-002"]
-    project.ledger.append("plan-001", [APPROVED], expected=None)
+    project.ledger.append("plan-001", [ASKED, APPROVED], expected=None)
     assert [row.plan for row in plans.rows(project, "APPROVED")] == ["plan-001"]
     assert plans.rows(project, "DONE") == []
 

@@ -40,7 +40,7 @@ waiting = RunParked(run=R, reason="approve?")
 created = ItemOpened(item=P, title="Words", request="Count", path="docs/plans/plan-001.md")
 written = PlanWritten(plan=P, round=2, cause="audit", title="All words", content="c1", object="o1")
 forged = PlanForged(plan=P, content="c1", rounds=2, reason="", clean=True)
-approved = approval(P, "c2")[1]
+asked, approved = approval(P, "c2")
 begun = PlanStarted(
     plan=P, run=R, content="c2", branch="b", base="ba5e", steps=(PHASE_1, PHASE_2, PHASE_3), kept=("phase-1",)
 )
@@ -99,7 +99,7 @@ def test_a_run_says_when_it_started_and_when_it_last_moved(ledger: Ledger) -> No
         ([], ("Words", "DRAFT", "", "", 0, "", "")),
         ([written], ("All words", "DRAFT", "c1", "o1", 2, "", "")),
         ([written, forged], ("All words", "REVIEW", "c1", "o1", 2, "", "")),
-        ([written, forged, approved], ("All words", "APPROVED", "c2", "o1", 2, "", "")),
+        ([written, forged, asked, approved], ("All words", "APPROVED", "c2", "o1", 2, "", "")),
         ([begun], ("Words", "IMPLEMENTING", "", "", 0, "b", "ba5e")),
         ([begun, first], ("Words", "IMPLEMENTING", "", "", 0, "b", "ba5e")),
         ([begun, applied], ("Words", "IMPLEMENTING", "", "", 0, "b", "dec0de")),

@@ -133,5 +133,5 @@ def _object(project: Project, path: str) -> str | None:
         return address(read_regular(project.root / path))
     except FileNotFoundError:
         return ""
-    except OSError:
+    except (OSError, ValueError):  # or a name that no file can have
         return None

@@ -131,7 +131,10 @@ def is_due(project: Project, until: str) -> bool:
     """Whether the time that a run is parked until has come."""
     from datetime import datetime
 
-    return datetime.fromisoformat(until) <= project.ledger.now()
+    try:
+        return datetime.fromisoformat(until) <= project.ledger.now()
+    except (TypeError, ValueError):  # no time, or one without a zone: nothing that Planforge wrote
+        return True
 
 
 def _can_go_on(project: Project, row: RunRow) -> bool:

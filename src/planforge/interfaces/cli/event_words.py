@@ -328,7 +328,8 @@ STAGE_ENDS = {
 @said.register(events.StageEnded)
 def _(event: events.StageEnded) -> str:
     reason = first_line(event.reason, 200)
-    return STAGE_ENDS[event.outcome].format(stage=event.stage, iteration=event.iteration, reason=reason)
+    said = STAGE_ENDS.get(event.outcome, "{stage}: {reason}")
+    return said.format(stage=event.stage, iteration=event.iteration, reason=reason)
 
 
 @said.register(events.TaskEnded)

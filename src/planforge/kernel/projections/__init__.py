@@ -16,7 +16,7 @@ from planforge.kernel.events import Event, Recorded
 from planforge.kernel.projections import budgets, decisions, evidence, graph, items, leases, runs
 from planforge.kernel.work.lifecycle.statuses import LEADS
 
-MODULES = (runs, items, graph, leases, budgets, evidence, decisions)
+MODULES = (runs, decisions, items, graph, leases, budgets, evidence)
 
 TABLES = "".join(module.TABLES for module in MODULES)
 NAMES = tuple(name for module in MODULES for name in module.NAMES)

@@ -14,6 +14,7 @@ import msgspec
 from planforge.kernel import events
 from planforge.kernel.events import Recorded
 from planforge.kernel.projections.folding import Folds
+from planforge.kernel.work.lifecycle.tables import PLAN
 
 TABLES = """
 CREATE TABLE decisions(
@@ -90,6 +91,14 @@ def _(db: apsw.Connection, event: events.EffectCompleted, recorded: Recorded) ->
     if event.effect == ASKING:
         statement = "UPDATE decisions SET status = 'used', used_by = run WHERE run = ? AND name = ?"
         db.execute(f"{statement} AND status = 'decided'", (recorded.stream, recorded.stream + recorded.key))
+
+
+@folds.of(events.ItemMoved)
+def _(db: apsw.Connection, event: events.ItemMoved, recorded: Recorded) -> None:
+    # Whoever cancels or closes a plan takes back the yes that nobody has used; reopened, it wants another.
+    del recorded
+    if event.status in PLAN.final:
+        db.execute(f"{END} kind = 'approval' AND subject = ?", ("closed", event.item))
 
 
 @folds.of(events.PlanEnded)

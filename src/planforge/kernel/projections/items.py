@@ -15,7 +15,7 @@ from planforge.kernel.events import Event, Recorded
 from planforge.kernel.projections import revisions
 from planforge.kernel.projections.folding import Folds
 from planforge.kernel.work.items import Kind, kind_of
-from planforge.kernel.work.lifecycle.statuses import MACHINES, given
+from planforge.kernel.work.lifecycle.statuses import MACHINES, approves, given
 
 TABLES = """
 CREATE TABLE items(
@@ -85,7 +85,7 @@ def _(db: apsw.Connection, event: events.PlanWritten, recorded: Recorded) -> Non
 
 @folds.of(events.DecisionMade)
 def _(db: apsw.Connection, event: events.DecisionMade, recorded: Recorded) -> None:
-    if event.kind == "approval":
+    if approves(partial(revisions.rows, db), event):
         _set(db, recorded, event.subject, content=event.content)
 
 

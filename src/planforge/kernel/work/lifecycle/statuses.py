@@ -46,9 +46,16 @@ def _forged(query: Query, event: events.PlanForged) -> Given | None:
     return Given(event.plan, "REVIEW") if event.content else None  # there is something to review
 
 
+def approves(query: Query, event: events.DecisionMade) -> bool:
+    """Whether it is a yes to a plan that counts: asked for, and neither used nor taken back."""
+    which = "kind = 'approval' AND number = ? AND subject = ? AND name = ? AND content = ? AND hash = ?"
+    values = (event.number, event.subject, event.name, event.content, event.hash)
+    counts = f"SELECT 1 FROM decisions WHERE {which} AND status = 'decided'"  # noqa: S608  (a constant)
+    return event.approves and event.kind == "approval" and any(query(counts, *values))
+
+
 def _approved(query: Query, event: events.DecisionMade) -> Given | None:
-    del query
-    return Given(event.subject, "APPROVED") if event.kind == "approval" else None
+    return Given(event.subject, "APPROVED") if approves(query, event) else None
 
 
 def _under_way(query: Query, event: events.PlanStarted | events.PlanPaused) -> Given:
