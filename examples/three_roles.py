@@ -50,7 +50,7 @@ def planner(kernel: Kernel) -> None:
 
 def worker(kernel: Kernel) -> None:
     """Start what is ready, propose, and accept or reject as the auditor's evidence says."""
-    with kernel.subscribe(kinds=["PlanCreated", "PlanRescoped", "VerifyOk", "VerifyFailed"]) as news:
+    with kernel.subscribe(kinds=["ItemOpened", "PlanRescoped", "VerifyOk", "VerifyFailed"]) as news:
         while news.next(SECONDS):
             plan = kernel.plan.newest()
             for step in kernel.plan.view(plan).steps:

@@ -109,3 +109,11 @@ def test_an_unknown_kind_is_refused_with_the_nearest_names() -> None:
     with pytest.raises(InvalidInput) as refused:
         kind_named("qqq")
     assert text(refused.value.hint) == "for all names, run `planforge schema --list`"
+
+
+def test_kinds_are_understood_in_any_spelling_and_by_the_name_that_the_document_has() -> None:
+    assert Filter(kinds=("PLAN_CREATED", "step-started", "VerifyOk")).kinds == (
+        "ItemOpened",
+        "StepStarted",
+        "VerifyOk",
+    )

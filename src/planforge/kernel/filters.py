@@ -29,9 +29,8 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     """Only those with a greater sequence number."""
 
     def __post_init__(self) -> None:
-        for kind in self.kinds:
-            if kind not in EVENTS:
-                raise _unknown(kind, EVENTS, "event")
+        kinds = tuple(map(kind_named, self.kinds))  # `STEP_STARTED` is `StepStarted`
+        msgspec.structs.force_setattr(self, "kinds", kinds)
 
     def matches(self, recorded: Recorded) -> bool:
         """Whether it is one of them."""
@@ -45,7 +44,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
 def _names(recorded: Recorded, plan: str) -> bool:
     event = recorded.event
-    return plan in (recorded.stream, getattr(event, "plan", None), getattr(event, "subject", None))
+    return plan in (recorded.stream, *(getattr(event, name, None) for name in ("plan", "item", "subject")))
 
 
 class Page(NamedTuple):
@@ -117,7 +116,7 @@ def named(name: str, names: Iterable[str], what: str) -> str:
 
 
 def _plain(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
+    return str(name).replace("_", "").replace("-", "").lower()
 
 
 def _unknown(name: str, names: Iterable[str], what: str) -> InvalidInput:

@@ -34,12 +34,12 @@ def log(
 ) -> Iterator[str]:
     """The newest events that match, oldest first; then, to follow them, new ones as they come."""
     from planforge.app import plans
-    from planforge.kernel.filters import Filter, kind_named
+    from planforge.kernel.filters import Filter
 
     project = here()
     ledger, named = project.ledger, plans.named(project, plan) if plan else ""
     until = ledger.head()
-    wanted = Filter(kinds=tuple(map(kind_named, kinds)), streams=streams, plan=named, after=min(since, until))
+    wanted = Filter(kinds=tuple(kinds), streams=streams, plan=named, after=min(since, until))
     if last is None:
         last = 0 if since else SHOWN
     lines = _objects if as_json else _Columns().lines
