@@ -425,6 +425,13 @@ def test_no_output_makes_the_reader_fail_and_no_count_is_below_zero(pieces: list
     assert tally is None or min(tally.counts.passed, tally.counts.failed, tally.counts.skipped) >= 0
 
 
+def test_what_several_runs_of_ctest_skipped_is_counted_for_each_alone() -> None:
+    one = "50% tests passed, 2 tests failed out of 4\n\nThe following did not run:\n\t  3 - x (Skipped)\n\n"
+    tally = read_summaries("Test project /w\n" + one * 3)
+    assert tally is not None
+    assert (tally.counts.passed, tally.counts.failed, tally.counts.skipped) == (3, 6, 3)
+
+
 @pytest.mark.dear
 def test_numbers_of_thousands_of_digits_do_not_stop_the_reader() -> None:
     many = "9" * 5000

@@ -164,14 +164,13 @@ def _go_names(text: str) -> Iterable[str]:
 
 
 def _ctest(text: str) -> Found:
-    for match in CTEST.finditer(text):
+    found = list(CTEST.finditer(text))
+    for match, end in zip(found, [*(later.start() for later in found[1:]), len(text)], strict=False):
         failed, total = int(match[1] or 0), int(match[2])
-        following = text[match.end() : match.end() + 100_000]
-        skipped = sum(state == "Skipped" for _, state in CTEST_LISTED.findall(following))
-        yield (
-            match.start(),
-            counted(total=total, passed=total - failed - skipped, failed=failed, skipped=skipped),
-        )
+        following = text[match.end() : min(end, match.end() + 100_000)]
+        left = max(0, total - failed)
+        skipped = min(left, sum(state == "Skipped" for _, state in CTEST_LISTED.findall(following)))
+        yield match.start(), counted(total=total, passed=left - skipped, failed=failed, skipped=skipped)
     for match in CTEST_NONE.finditer(text):
         yield match.start(), counted()
 
