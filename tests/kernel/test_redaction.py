@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import subprocess
-import time
 import uuid
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from growth import growth, repeated
 from planforge.kernel.events import RunParked
 from planforge.kernel.redaction import Redactor, secrets_in
 from programs import planforge
@@ -337,28 +338,16 @@ LONG = {
 
 @pytest.mark.parametrize("unit", LONG.values(), ids=LONG)
 def test_a_megabyte_of_anything_takes_no_more_than_its_share_of_time(unit: str) -> None:
-    def seconds(size: int) -> float:
-        text = (unit * (size // len(unit) + 1))[:size]
-        started = time.process_time()
-        some_known.text(text)
-        return time.process_time() - started
-
-    small = max(min(seconds(MEGABYTE // 8) for _ in range(3)), 0.005)
-    assert seconds(MEGABYTE) < 30 * small  # 8 times the text: linear is 8 times the time, quadratic 64 times
+    found = growth(some_known.text, partial(repeated, unit), MEGABYTE // 8, MEGABYTE)
+    assert found.is_linear, found
 
 
 @pytest.mark.parametrize(
     "start", ["://", "Bearer ", "sk-", "eyJ", "password=", "-----BEGIN PRIVATE KEY-----"]
 )
 def test_one_endless_word_takes_no_more_than_its_share_of_time(start: str) -> None:
-    def seconds(size: int) -> float:
-        text = start + "a:" * (size // 2)
-        started = time.process_time()
-        some_known.text(text)
-        return time.process_time() - started
-
-    small = max(min(seconds(MEGABYTE // 8) for _ in range(3)), 0.005)
-    assert seconds(MEGABYTE) < 30 * small
+    found = growth(some_known.text, lambda size: start + "a:" * (size // 2), MEGABYTE // 8, MEGABYTE)
+    assert found.is_linear, found
 
 
 # A whole run

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from growth import growth
 from planforge.documents.phases import decompose
 from planforge.documents.plan import declared_parallel
 from planforge.errors import InvalidDocument
@@ -195,12 +195,7 @@ def lines_below(count: int) -> str:
     )
 
 
-@pytest.mark.parametrize("shape", [pairs, chain, lines_below])
+@pytest.mark.parametrize("shape", [flat, pairs, chain, lines_below])
 def test_what_it_costs_grows_with_the_files_and_not_with_their_square(shape: Callable[[int], str]) -> None:
-    def cost(changes: str) -> float:
-        began = time.process_time()
-        decompose(f"## Changes\n\n{changes}")
-        return time.process_time() - began
-
-    plain = cost(flat(2000))
-    assert cost(shape(2000)) < 5 * plain
+    found = growth(decompose, lambda count: f"## Changes\n\n{shape(count)}", 250, 2000)
+    assert found.is_linear, found

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import planforge
+from growth import growth, repeated
 from planforge.rules.scanning.languages import Language
 from planforge.rules.scanning.lexing import Kind, blanked, tokens
 from tries import tries
@@ -75,16 +76,8 @@ def test_twenty_times_the_text_takes_no_more_than_a_few_times_twenty_times_as_lo
 ) -> None:
     """A square would take four hundred times as long."""
     for piece in HOSTILE:
-        small, large = piece * (2_000 // len(piece)), piece * (40_000 // len(piece))
-        few = min(_seconds(small, language) for _ in range(3))
-        many = min(_seconds(large, language) for _ in range(2))
-        assert many < max(few, 0.002) * 150, (piece, few, many)
-
-
-def _seconds(text: str, language: Language) -> float:
-    start = time.process_time()
-    tokens(text, language)
-    return time.process_time() - start
+        found = growth(partial(tokens, language=language), partial(repeated, piece), 2_000, 40_000)
+        assert found.is_linear, (piece, found)
 
 
 def shown(text: str, language: Language) -> list[tuple[str, str]]:

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 
 import pytest
 
+from growth import growth, repeated
 from planforge.rules.scanning import scan
 from planforge.rules.scanning.inspection import opened
 from planforge.rules.scanning.scanner import examine
@@ -244,15 +245,8 @@ HOSTILE = [
 @pytest.mark.parametrize("path", [*PATHS.values(), "run_tests.sh", ".github/workflows/ci.yml", "Makefile"])
 def test_a_text_that_nobody_would_write_is_scanned_in_bearable_time(path: str) -> None:
     for piece in HOSTILE:
-        small, large = piece * (2_000 // len(piece)), piece * (20_000 // len(piece))
-        few, many = seconds(path, small), seconds(path, large)
-        assert many < max(few, 0.02) * 60, (piece, few, many)
-
-
-def seconds(path: str, text: str) -> float:
-    start = time.process_time()
-    scan(path, text)
-    return time.process_time() - start
+        found = growth(partial(scan, path), partial(repeated, piece), 2_000, 20_000)
+        assert found.is_linear, (piece, found)
 
 
 def test_what_jest_loads_may_not_end_the_run() -> None:
