@@ -24,10 +24,10 @@ from planforge.agents.profiles import REHEARSAL
 from planforge.agents.protocol import Place, Task, ToolRequest
 from planforge.agents.roster import every
 from planforge.app import compose
-from planforge.app.asking import adapter
-from planforge.app.casting import Cast
-from planforge.app.leasing import Leasing
+from planforge.app.agents.calls import adapter
+from planforge.app.agents.casting import Cast
 from planforge.app.project import Project
+from planforge.app.runs.leasing import Leasing
 from planforge.app.settings import AgentSettings, Settings
 from planforge.kernel.driver import Call
 from planforge.kernel.effects import Access, OpenWorktree, RunAgent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from planforge.app import fixes
+from planforge.app.plans import fixes
 from planforge.app.project import Project
 from rehearsals import Rehearsal
 from repositories import repository

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from planforge.app.proof_checks import Checked, checked
-from planforge.app.proofs import summary_of
+from planforge.app.history.proof_checks import Checked, checked
+from planforge.app.history.proofs import summary_of
 from planforge.kernel.ledger.rows import chain, content
 from planforge.kernel.replay.proof import DATE, EVENTS, MANIFEST, Line, recorded
 

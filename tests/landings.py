@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from decided import approval
-from planforge.app import lander, landing
+from planforge.app import landing
+from planforge.app.landing import lander
 from planforge.app.project import Project
 from planforge.kernel import effects, events
 from planforge.kernel.driver import Call, Driver

@@ -25,8 +25,9 @@ import click
 import pytest
 
 from calls import Said, caller
-from planforge.app import creating, lessons
+from planforge.app import lessons
 from planforge.app.decisions import approvals
+from planforge.app.plans import creation
 from planforge.app.project import Project
 from planforge.documents.imports import prose
 from planforge.interfaces.cli.commands import planforge
@@ -267,7 +268,7 @@ def prepare(at: Rehearsal) -> Rehearsal:
     profile = '\n[agents.profiles.broken]\ncommand = ["false"]\n'
     settings.write_text(settings.read_text().replace('default = "rehearsal"', 'default = "broken"') + profile)
     project = Project(at.root)
-    creating.adopt(project, prose.read(PLAN.replace("Some texts", "Other texts").encode(), "a test"))
+    creation.adopt(project, prose.read(PLAN.replace("Some texts", "Other texts").encode(), "a test"))
     approvals.approve(project, "2", actor="Ada Lovelace")
     for text in ("Lock the file before it is read", "Nothing is faster than what is not done"):
         lessons.add(project, lessons.New(text=text), actor="Ada Lovelace", today="2026-01-01")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from planforge.app import story
+from planforge.app.demo import story
 from planforge.app.project import Project
 from planforge.kernel.events import Event
 from planforge.kernel.ledger import Ledger

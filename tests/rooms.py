@@ -108,7 +108,7 @@ class Room:
     async def launch(
         self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path
     ) -> asyncio.subprocess.Process:
-        """Start a program as `planforge.app.working` does."""
+        """Start a program as `planforge.app.agents.workplace` does."""
         pipe = asyncio.subprocess.PIPE
         process = await processes.start(
             argv, cwd=cwd, extra=env, stdin=pipe, stderr=pipe, limit=acp.LINE_LIMIT

@@ -10,7 +10,7 @@ from typing import Any
 from planforge.app import driver, runs
 from planforge.app.decisions import gates
 from planforge.app.project import Project
-from planforge.app.setup import initialise
+from planforge.app.upkeep.setup import initialise
 from repositories import repository
 
 PLAN = "# Plan\n\n" + "A function of its own counts the lines of a text, and is tested. " * 5

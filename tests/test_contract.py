@@ -44,7 +44,7 @@ def test_the_source_keeps_its_contract(tmp_path: Path) -> None:
         {"helpers/__init__.py": "X = 1\n"},
         {"kernel/ledger/__init__.py": "import planforge.rules.findings\n"},
         {"workflows/forge.py": "import planforge.agents.profiles\n"},
-        {"app/plans.py": "import planforge.interfaces.cli.event_words\n"},
+        {"app/items/plans.py": "import planforge.interfaces.cli.event_words\n"},
         {"agents/acp/wire.py": "import acp\n"},
         {"agents/profiles.py": "import planforge.agents.roster\n"},
         {"app/runs.py": "import pydantic\n"},

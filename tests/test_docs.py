@@ -16,7 +16,7 @@ from calls import every_command
 from planforge import __version__
 from planforge.agents.known import KNOWN
 from planforge.app.settings import Settings
-from planforge.app.setup import TEMPLATE
+from planforge.app.upkeep.setup import TEMPLATE
 from planforge.errors import PlanforgeError
 from planforge.interfaces.cli.commands import COMMANDS, EPILOG
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from planforge.app import story
+from planforge.app.demo import story
 from programs import planforge
 from repositories import commit, repository
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import pytest
 
-from planforge.app import story
+from planforge.app.demo import story
 from planforge.kernel.events import AttemptRejected, EffectFailed, PatchApplied
 from programs import COMMAND, environment, planforge
 from rehearsals import Rehearsal

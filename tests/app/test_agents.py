@@ -14,8 +14,9 @@ import pytest
 from planforge.agents import homes, programs
 from planforge.agents.known import KNOWN
 from planforge.agents.profiles import Profile
-from planforge.app import agents, settings
-from planforge.app.agents import AgentRow
+from planforge.app import settings
+from planforge.app.agents import registry
+from planforge.app.agents.registry import AgentRow
 from planforge.app.project import Project
 from planforge.errors import InvalidInput, NotFound
 from planforge.kernel.effects import Access
@@ -76,7 +77,7 @@ def text(project: Project) -> str:
 
 
 def row(project: Project | None, name: str) -> AgentRow:
-    return next(row for row in agents.listed(project).agents if row.name == name)
+    return next(row for row in registry.listed(project).agents if row.name == name)
 
 
 # Looking
@@ -96,7 +97,7 @@ def test_every_agent_is_listed_with_what_is_known_of_its_program(project: Projec
 def test_without_a_project_they_are_listed_all_the_same(bin_: Path) -> None:
     install(bin_, "claude")
     assert row(None, "claude-cli").found
-    assert agents.listed(None).sandbox == sandbox.strongest().value
+    assert registry.listed(None).sandbox == sandbox.strongest().value
 
 
 def test_the_list_says_which_roles_each_agent_gets(project: Project, bin_: Path) -> None:
@@ -112,17 +113,17 @@ def test_the_list_says_which_roles_each_agent_gets(project: Project, bin_: Path)
 
 def test_the_list_says_how_firmly_agents_are_confined_and_why_not(project: Project, bin_: Path) -> None:
     write(project, '[sandbox]\nlevel = "processes"\n')
-    found = agents.listed(Project(project.root))
+    found = registry.listed(Project(project.root))
     assert (found.sandbox, found.strongest) == ("processes", sandbox.strongest().value)
     write(project, '[sandbox]\nlevel = "none"\n')
-    refused = agents.listed(Project(project.root))
+    refused = registry.listed(Project(project.root))
     assert refused.sandbox == ""
     assert "without any sandbox" in refused.sandbox_problem
 
 
 def test_measuring_starts_those_that_are_installed_and_leaves_no_home(project: Project, bin_: Path) -> None:
     install(bin_, "gemini", 'read line; echo \'{"jsonrpc":"2.0","id":0,"result":{}}\'; cat > /dev/null')
-    measured = {row.name: row.startup_seconds for row in agents.listed(project, measure=True).agents}
+    measured = {row.name: row.startup_seconds for row in registry.listed(project, measure=True).agents}
     assert measured["gemini"] is not None
     assert measured["goose"] is None
     assert row(Project(project.root), "gemini").startup_seconds == measured["gemini"]
@@ -136,7 +137,7 @@ def test_an_added_agent_can_be_chosen_and_nothing_else_in_the_file_has_changed(
     project: Project, bin_: Path
 ) -> None:
     write(project, WRITTEN)
-    added = agents.add(
+    added = registry.add(
         project,
         "other",
         ["my-agent", "--home", "${home}", 'say "hi"\n'],
@@ -157,28 +158,28 @@ def test_an_added_agent_can_be_chosen_and_nothing_else_in_the_file_has_changed(
     )
     assert added.found == ""
     install(bin_, "my-agent")
-    assert agents.add(project, "third", ["my-agent"]).found == str(bin_ / "my-agent")
+    assert registry.add(project, "third", ["my-agent"]).found == str(bin_ / "my-agent")
 
 
 def test_what_was_added_and_removed_again_leaves_the_file_as_it_was(project: Project) -> None:
     for before in (WRITTEN, WRITTEN.rstrip(), "", "\n", WRITTEN.replace("\n", "\r\n"), "# no tables\n"):
         write(project, before)
-        agents.add(project, "other", ["x"])
+        registry.add(project, "other", ["x"])
         after = text(project)
         assert ("\r\n" in before) == ("\r\n" in after.removeprefix(before) if before else False)
-        removed = agents.remove(Project(project.root), "other")
+        removed = registry.remove(Project(project.root), "other")
         assert 'command = ["x"]' in removed.text
         assert text(project).rstrip() == before.rstrip()
 
 
 def test_a_project_without_settings_gets_them_with_its_first_agent(project: Project) -> None:
-    agents.add(project, "mine", ["x"])
+    registry.add(project, "mine", ["x"])
     assert text(project) == '[agents.profiles.mine]\ncommand = ["x"]\n'
 
 
 def test_a_removed_agent_takes_its_tables_along_and_leaves_comments_of_others(project: Project) -> None:
     write(project, WRITTEN.replace('auditor = "mine"', 'auditor = "codex"'))
-    removed = agents.remove(project, "mine")
+    removed = registry.remove(project, "mine")
     assert removed.text == (
         "[agents.profiles.mine]\n# it needs no login\n"
         'command = ["my-agent"]\n\n[agents.profiles.mine.read]\nargs = ["--read-only"]\n'
@@ -207,17 +208,17 @@ def test_a_removed_agent_takes_its_tables_along_and_leaves_comments_of_others(pr
 def test_an_agent_that_somebody_relies_on_stays(project: Project, settings_: str, user: str) -> None:
     write(project, settings_)
     with pytest.raises(InvalidInput, match=f"agent `mine` is in use: `{user}`"):
-        agents.remove(project, "mine")
+        registry.remove(project, "mine")
     assert text(project) == settings_
 
 
 def test_a_known_agent_stays_but_what_the_file_says_about_it_can_go(project: Project) -> None:
     with pytest.raises(InvalidInput, match="`claude` is known to Planforge"):
-        agents.remove(project, "claude")
+        registry.remove(project, "claude")
     with pytest.raises(NotFound, match="has no agent `nobody`"):
-        agents.remove(project, "nobody")
+        registry.remove(project, "nobody")
     write(project, '[agents]\ndefault = "gemini"\n\n[agents.profiles.gemini]\nhandoff_tokens = 5\n')
-    agents.remove(Project(project.root), "gemini")
+    registry.remove(Project(project.root), "gemini")
     assert text(project) == '[agents]\ndefault = "gemini"\n'
 
 
@@ -225,14 +226,14 @@ def test_a_known_agent_stays_but_what_the_file_says_about_it_can_go(project: Pro
 def test_a_name_that_is_taken_or_makes_no_sense_is_refused(project: Project, name: str) -> None:
     write(project, WRITTEN)
     with pytest.raises(InvalidInput):
-        agents.add(project, name, ["x"])
+        registry.add(project, name, ["x"])
     assert text(project) == WRITTEN
 
 
 def test_an_agent_is_not_added_twice(project: Project) -> None:
     write(project, WRITTEN)
     with pytest.raises(InvalidInput, match=r"`planforge.toml` has `agents.profiles.mine` already"):
-        agents.add(project, "mine", ["x"])
+        registry.add(project, "mine", ["x"])
     assert text(project) == WRITTEN
 
 
@@ -251,7 +252,7 @@ def test_a_file_that_is_written_otherwise_is_changed_rightly_or_not_at_all(
 ) -> None:
     write(project, settings_)
     before = tomllib.loads(settings_)
-    for change in (lambda: agents.add(project, "more", ["x"]), lambda: agents.remove(project, "mine")):
+    for change in (lambda: registry.add(project, "more", ["x"]), lambda: registry.remove(project, "mine")):
         try:
             change()
         except (InvalidInput, NotFound):
@@ -271,7 +272,7 @@ def test_a_header_inside_of_a_text_is_no_header(project: Project) -> None:
     )
     write(project, settings_)
     with pytest.raises(InvalidInput, match="does not change"):
-        agents.remove(project, "mine")
+        registry.remove(project, "mine")
     assert text(project) == settings_
 
 
@@ -280,7 +281,7 @@ def test_settings_that_are_a_link_or_have_permissions_keep_both(project: Project
     real.write_text(WRITTEN)
     real.chmod(0o640)
     (project.root / "planforge.toml").symlink_to(real)
-    agents.add(project, "other", ["x"])
+    registry.add(project, "other", ["x"])
     assert (project.root / "planforge.toml").is_symlink()
     assert "other" in real.read_text()
     assert real.stat().st_mode & 0o777 == 0o640
@@ -289,7 +290,7 @@ def test_settings_that_are_a_link_or_have_permissions_keep_both(project: Project
 def test_agents_that_are_added_at_the_same_time_are_all_there(project: Project) -> None:
     write(project, WRITTEN)
     threads = [
-        threading.Thread(target=agents.add, args=(Project(project.root), f"agent-{number}", ["x"]))
+        threading.Thread(target=registry.add, args=(Project(project.root), f"agent-{number}", ["x"]))
         for number in range(8)
     ]
     for thread in threads:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import plans, statuses
-from planforge.app.decisions import approvals
+from planforge.app.decisions import approvals, statuses
+from planforge.app.items import plans
 from planforge.app.project import Project
 from planforge.errors import RefusedByGate
 from planforge.kernel.events import DecisionMade, ItemOpened

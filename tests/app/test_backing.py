@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from decided import approval
-from planforge.app import backing, creating, plans, statuses
-from planforge.app.backing import BackingTask
+from planforge.app.decisions import statuses
+from planforge.app.items import backing, plans
+from planforge.app.items.backing import BackingTask
+from planforge.app.plans import creation
 from planforge.app.project import Project
 from planforge.documents.plan import OWN_TASK, PlanStatus
 from planforge.errors import InvalidDocument, NotFound
@@ -27,7 +29,7 @@ def ended(succeeded: bool) -> PlanEnded:
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     made = Project.create(repository(tmp_path / "shop"))
-    creating.create(made, "Rate limits")
+    creation.create(made, "Rate limits")
     return made
 
 
@@ -65,14 +67,14 @@ def test_every_status_of_a_plan_says_something_of_its_task() -> None:
 
 def test_of_several_plans_for_one_task_the_newest_says_how_it_stands(project: Project) -> None:
     statuses.move(project, "1", "cancel", actor="Ada", reason="no")
-    creating.create(project, "this", task="ws-1")
+    creation.create(project, "this", task="ws-1")
     (task,) = backing.rows(project)
     assert (task.task, task.plan, task.status) == ("ws-001", "plan-002", "open")
     assert plans.row(project, "ws-1").plan == "plan-002"
 
 
 def test_a_plan_is_found_by_its_task_and_by_its_number(project: Project) -> None:
-    creating.create(project, "Metrics", task="PROJ-12")
+    creation.create(project, "Metrics", task="PROJ-12")
     for name in ("plan-002", "plan-2", "2", " proj-12 ", "PROJ-12"):
         assert plans.row(project, name).plan == "plan-002"
     for name in ("ws-001", "ws-1", "WS-1"):
@@ -96,7 +98,7 @@ def test_plans_from_before_there_were_tasks_have_theirs_and_those_without_a_file
 
 
 def test_the_list_can_be_of_one_status(project: Project) -> None:
-    creating.create(project, "Metrics")
+    creation.create(project, "Metrics")
     after_all = [row.plan for row in plans.rows(project, "draft")]
     assert after_all == ["plan-001", "plan-002"]
     project.ledger.append("plan-001", [ASKED, APPROVED], expected=None)
@@ -105,7 +107,7 @@ def test_the_list_can_be_of_one_status(project: Project) -> None:
 
 
 def test_folded_anew_the_tasks_are_the_same(project: Project) -> None:
-    creating.create(project, "Metrics", task="PROJ-12")
+    creation.create(project, "Metrics", task="PROJ-12")
     before = backing.rows(project)
     project.ledger.rebuild()
     assert backing.rows(project) == before

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from planforge.app import forges, replays, work
+from planforge.app import forges
 from planforge.app.decisions import approvals
+from planforge.app.history import replays
+from planforge.app.plans import work
 from planforge.app.project import Project
 from planforge.kernel.objects import encode
 from planforge.kernel.replay import backtest as backtests

@@ -9,19 +9,11 @@ from pathlib import Path
 import pytest
 
 from fixing import ADA, prepared
-from planforge.app import (
-    cancellation,
-    driver,
-    fixes,
-    forges,
-    proof_checks,
-    proofs,
-    replays,
-    task_rows,
-    tasks,
-    work,
-)
+from planforge.app import cancellation, driver, forges, tasks
 from planforge.app.decisions import gates
+from planforge.app.history import proof_checks, proofs, replays
+from planforge.app.items import task_rows
+from planforge.app.plans import fixes, work
 from planforge.app.project import Project
 from planforge.errors import Interrupted, NeedsPerson
 from planforge.kernel.events import EffectIntended, Recorded

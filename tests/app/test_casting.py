@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import roles
-from planforge.app.audience import Audience
-from planforge.app.casting import Cast, Casting
+from planforge.app.agents import roles
+from planforge.app.agents.audience import Audience
+from planforge.app.agents.casting import Cast, Casting
 from planforge.app.project import Project
 from planforge.errors import InvalidInput, NoAgent
 from planforge.kernel.effects import Access, RunAgent

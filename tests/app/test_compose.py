@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from planforge.app.compose import Worker, performers
-from planforge.app.leasing import Leasing
 from planforge.app.project import Project
+from planforge.app.runs.leasing import Leasing
 from planforge.errors import LeaseLost, NeedsPerson
 from planforge.kernel import effects, leases
 from planforge.kernel.driver import Call

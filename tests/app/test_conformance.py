@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from planforge.agents.profiles import Profile, Way
-from planforge.app.conformance import Conformance, conform
-from planforge.app.conformance.outcomes import Outcome
+from planforge.app.agents.conformance import Conformance, conform
+from planforge.app.agents.conformance.outcomes import Outcome
 from planforge.app.settings import AgentSettings, Settings
 from planforge.errors import InvalidInput
 from programs import planforge

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app.context_report import ContextReport, report
+from planforge.app.context.report import ContextReport, report
+from planforge.app.history.replays import replay
 from planforge.app.project import Project
-from planforge.app.replays import replay
 from planforge.errors import NotFound
 from programs import planforge
 from repositories import commit, repository

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from planforge.app import contexts
+from planforge.app.context import gather
 from planforge.app.project import Project
 from planforge.documents.phases import Phase, PhaseKind
 from planforge.documents.plan import REQUIRED
@@ -56,7 +56,7 @@ def place(tmp_path: Path) -> Project:
 def gathered(place: Project, role: str = "developer", *, base: str = "HEAD", **more: Any) -> Gathered:
     # The settings are read once for each project, as for each command.
     fresh = Project(place.root)
-    return contexts.gather(fresh, GatherContext(role=role, plan="plan-001", base=base, **more))
+    return gather.gather(fresh, GatherContext(role=role, plan="plan-001", base=base, **more))
 
 
 def part(found: Gathered, name: str) -> GatheredPart:
@@ -189,8 +189,8 @@ def test_what_earlier_steps_did_comes_from_the_ledger(place: Project) -> None:
 def test_roles_of_the_checkout_stand_in_the_place_of_ours(place: Project) -> None:
     write(place.root, {"planforge/roles/roles.toml": '[auditor]\ntier = "light"\n'})
     assert gathered(place, "auditor").tier == "light"
-    assert contexts.tier_of(Project(place.root), "auditor") == "light"
-    assert contexts.tier_of(Project(place.root), "nobody") == "balanced"
+    assert gather.tier_of(Project(place.root), "auditor") == "light"
+    assert gather.tier_of(Project(place.root), "nobody") == "balanced"
 
 
 def test_a_link_out_of_the_repository_is_not_followed(place: Project, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_link_out_of_the_repository_is_not_followed(place: Project, tmp_path: 
     (place.root / "planforge").mkdir()
     (place.root / "planforge" / "roles").symlink_to(tmp_path / "outside")
     with pytest.raises(InvalidInput, match=r"cannot read `planforge/roles/roles\.toml`"):
-        contexts.library(place)
+        gather.library(place)
 
 
 @pytest.mark.parametrize(
@@ -212,20 +212,20 @@ def test_a_link_out_of_the_repository_is_not_followed(place: Project, tmp_path: 
 def test_a_role_that_cannot_be_played_is_refused(place: Project, table: str, problem: str) -> None:
     write(place.root, {"planforge/roles/roles.toml": table})
     with pytest.raises(InvalidInput) as error:
-        contexts.require_roles(place, {"developer": Access.WRITE})
+        gather.require_roles(place, {"developer": Access.WRITE})
     assert problem in error.value.message
 
 
 def test_a_setting_for_a_role_that_there_is_not_is_refused(place: Project) -> None:
     settings(place, 'roles.auditr = "rehearsal"\n')
     with pytest.raises(InvalidInput, match=r"`agents\.roles\.auditr` names no role"):
-        contexts.require_roles(Project(place.root), {"developer": Access.WRITE})
+        gather.require_roles(Project(place.root), {"developer": Access.WRITE})
 
 
 def test_a_reviser_that_does_not_know_the_conversation_is_told_what_the_drafter_was(place: Project) -> None:
     asked = GatherContext(role="reviser", plan="plan-001", base="HEAD")
     names = {
-        knows: [part.name for part in contexts.gather(place, asked, knows=knows).parts]
+        knows: [part.name for part in gather.gather(place, asked, knows=knows).parts]
         for knows in (True, False)
     }
     assert names[True] == ["role", "standards", "overlay"]
@@ -280,7 +280,7 @@ def asked_of(role: str) -> Iterator[tuple[str, Prompt]]:
 @pytest.mark.parametrize("mode", ["reference", "inline"])
 def test_whoever_is_asked_is_told_all_that_its_answer_is_parsed_by(place: Project, mode: str) -> None:
     settings(place, f'persona_mode = "{mode}"\n[context]\nrole = 0\ntask = 500\n')
-    for role in contexts.library(place).roles:
+    for role in gather.library(place).roles:
         found = gathered(place, role)
         for kind, prompt in asked_of(role):
             told = compose(prompt, found).text

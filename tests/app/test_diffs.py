@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import diffs
-from planforge.app.diffs import FileDiff
+from planforge.app.evidence import diffs
+from planforge.app.evidence.diffs import FileDiff
 from planforge.kernel.redaction import Redactor
 from planforge.workspace.git import Git
 from repositories import commit, empty_repository, git, repository

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from planforge.agents.known import KNOWN
-from planforge.app import doctor
-from planforge.app.doctor import Diagnosis, Finding, machine, project
-from planforge.app.doctor.repository import repository as repository_look
 from planforge.app.project import Project
+from planforge.app.upkeep import doctor
+from planforge.app.upkeep.doctor import Diagnosis, Finding, machine, project
+from planforge.app.upkeep.doctor.repository import repository as repository_look
 from planforge.interfaces.cli.typed import line, text
 from planforge.kernel.events import Payload, RunEnded, RunStarted
 from planforge.kernel.ledger import Ledger

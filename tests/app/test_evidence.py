@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from planforge.app import evidence
-from planforge.app.evidence import configured, detected, look
+from planforge.app.evidence import gatherer
+from planforge.app.evidence.gatherer import configured, detected, look
 from planforge.app.project import Project
 from planforge.app.settings import Settings, read
 from planforge.errors import InvalidInput, NoRepository, NotFound
@@ -239,7 +239,7 @@ def test_a_run_gathers_the_same_way(root: Path) -> None:
     project = Project.find(root)
     told: list[Any] = []
     worktrees = Worktrees(project.git, project.state, "run-001")
-    gathering = evidence.gathering(
+    gathering = gatherer.gathering(
         project, worktrees, lambda name, part: told.append((name, part is not None))
     )
     head = project.git.commit_of("HEAD")
@@ -255,7 +255,7 @@ def test_a_run_takes_the_checks_that_the_persons_own_checkout_shows(tmp_path: Pa
     project = Project.create(root)
     tree = commit(root, {"Makefile": "test:\n\t@echo '=== 9 passed in 0.01s ==='\n"}, "a way around")
     git(root, "reset", "--quiet", "--hard", "HEAD~1")
-    gathering = evidence.gathering(project, Worktrees(project.git, project.state, "run-001"))
+    gathering = gatherer.gathering(project, Worktrees(project.git, project.state, "run-001"))
     found = asyncio.run(gathering.on(tree, project.git.tree_of(tree)))
     assert (found.outcome, found.reason) == (PASS, "1 of 1 test passed")
 

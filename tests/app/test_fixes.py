@@ -9,22 +9,14 @@ import pytest
 from decided import of
 from fixing import ADA, REQUEST, fixed, prepared
 from planforge.actions import TEXT, Action
-from planforge.app import (
-    cancellation,
-    fixes,
-    landing,
-    overview,
-    plan_pages,
-    plans,
-    queue,
-    recovery,
-    replays,
-    runs,
-    statuses,
-    work,
-)
-from planforge.app.decisions import approvals, gates
+from planforge.app import cancellation, landing, overview, runs
+from planforge.app.decisions import approvals, gates, statuses
+from planforge.app.history import replays
+from planforge.app.items import plans
+from planforge.app.landing import queue
+from planforge.app.plans import fixes, pages, work
 from planforge.app.project import Project
+from planforge.app.upkeep import recovery
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, RefusedByGate, StaleView
 from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
@@ -275,7 +267,7 @@ def test_what_is_no_fix_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(RefusedByGate, match=f"has an unfinished run, `{run}`"):
         fixes.again(project, "fix-001", actor=ADA)
     with pytest.raises(NotFound, match="`fix-001` has no plan file"):
-        plan_pages.view(project, "fix-001")
+        pages.view(project, "fix-001")
     with pytest.raises(StaleView):
         approvals.approve(project, "fix-001", actor=ADA)
 

@@ -11,8 +11,10 @@ import pytest
 
 import planforge
 from planforge.actions import TEXT, Action, Advice, Hint
-from planforge.app import compose, driver, replays, report, runs
-from planforge.app.language import endings
+from planforge.app import compose, driver, runs
+from planforge.app.chat import endings
+from planforge.app.history import replays
+from planforge.app.overview import report
 from planforge.app.project import Project
 from planforge.errors import Diverged, RefusedByGate
 from planforge.kernel.effects import ReadPlan

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import cancellation, creating, forges, plan_pages, plan_rounds, plans, runs
+from planforge.app import cancellation, forges, runs
 from planforge.app.decisions import questions
+from planforge.app.history.replays import replay
+from planforge.app.items import plan_rounds, plans
+from planforge.app.plans import creation, pages
 from planforge.app.project import Project
-from planforge.app.replays import replay
 from planforge.documents.imports import Imported
 from planforge.documents.template import BUILT_IN
 from planforge.errors import InvalidDocument, InvalidInput, Locked, NeedsPerson, RefusedByGate
@@ -112,7 +114,7 @@ def test_the_rounds_of_a_plan_show_what_a_person_made_of_it_between_two_runs(
     assert drive(project, forges.begin(project, "1").run).succeeded
     found = plan_rounds.diff(project, "1", "1", "2")
     assert "+- `one/a.txt` — a longer text." in found.lines
-    assert not plan_pages.view(project, "1").edited
+    assert not pages.view(project, "1").edited
 
 
 # What becomes of a plan whose forge fails
@@ -156,7 +158,7 @@ def test_a_plan_that_was_made_and_never_written_is_drafted_into_its_file(
     at: Rehearsal, project: Project
 ) -> None:
     told = Imported(title="notes", source="notes.md", text="twelve of them")
-    creating.create(project, "More texts", context=told)
+    creation.create(project, "More texts", context=told)
     with pytest.raises(RefusedByGate, match="is empty or only a placeholder"):
         forges.audit(project, "2")
     play(at, ((("Role: drafter", "twelve of them"), says(PLAN)), (("Role: auditor",), says(CLEAN))))

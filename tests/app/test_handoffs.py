@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import story
+from planforge.app.demo import story
 from planforge.kernel import leases
 from planforge.kernel.events import (
     AttemptRejected,

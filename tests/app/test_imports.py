@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import github, imports
+from planforge.app.plans import github, imports
 from planforge.app.project import Project
 from planforge.documents.imports import LIMIT, issues
 from planforge.errors import (

@@ -15,7 +15,8 @@ import pytest
 
 from landings import FILES, Field, Table, with_line
 from planforge.actions import Action
-from planforge.app import landing, plans
+from planforge.app import landing
+from planforge.app.items import plans
 from planforge.errors import InvalidInput, Locked, NotFound
 from planforge.interfaces.cli.typed import text
 from planforge.kernel import effects, events

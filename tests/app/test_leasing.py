@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from planforge.app.leasing import Leasing, give_back
 from planforge.app.project import Project
+from planforge.app.runs.leasing import Leasing, give_back
 from planforge.errors import CannotPerform, LeaseHeld, LeaseLost, NeedsPerson
 from planforge.interfaces.cli.typed import text
 from planforge.kernel import leases

@@ -9,7 +9,7 @@ import pytest
 from kernel.another_client import another_client
 from kernel.histories import PHASE_1, STORY
 from kernel.ledger_contract import parked, tables, tell
-from planforge.app import integrity, ledgers
+from planforge.app.history import integrity, ledgers
 from planforge.app.project import Project
 from planforge.errors import LedgerUnreadable
 from planforge.kernel import events

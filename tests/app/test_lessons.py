@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import inspecting, lesson_file, lessons, promoting
-from planforge.app.lessons import New
+from planforge.app import lessons
+from planforge.app.evidence import inspection
+from planforge.app.lessons import New, lesson_file, promotion
 from planforge.app.project import Project
 from planforge.documents import lessons as document
 from planforge.errors import InvalidDocument, InvalidInput, NotFound, RefusedByGate
@@ -232,7 +233,7 @@ def test_an_agent_that_changes_it_needs_a_person(project: Project, path: str) ->
     write(project.root, {"planforge.toml": f'[lessons]\nfile = "{path}"\n'})
     parent = git(project.root, "rev-parse", "HEAD")
     made = commit(project.root, {path: "### 2026-01-01 — Obey\n\n- Tags: always\n- Lesson: Obey.\n"})
-    seen = inspecting.inspect(Project(project.root), Inspect(commit=made, parent=parent, files=(path,)))
+    seen = inspection.inspect(Project(project.root), Inspect(commit=made, parent=parent, files=(path,)))
     assert any(path in reason for reason in seen.protected)
 
 
@@ -285,7 +286,7 @@ def undecided(project: Project) -> list[str]:
 
 
 def test_candidates_come_from_the_history_with_what_is_proposed(planned: Project) -> None:
-    found = promoting.proposed(planned, "1")
+    found = promotion.proposed(planned, "1")
     assert found.planned == "add: about migrations"
     assert [(each.number, each.candidate.kind, each.decision.value) for each in found.proposals] == [
         (1, "finding", "add"),
@@ -298,28 +299,28 @@ def test_candidates_come_from_the_history_with_what_is_proposed(planned: Project
 def test_a_candidate_that_is_accepted_becomes_a_lesson_and_the_decision_is_on_record(
     planned: Project,
 ) -> None:
-    done = promoting.accept(planned, "1", 2, New(text="", tags=("totals",)), actor="Ada", today=TODAY)
+    done = promotion.accept(planned, "1", 2, New(text="", tags=("totals",)), actor="Ada", today=TODAY)
     assert done.lesson
     assert (done.lesson.lesson, done.lesson.source) == ("2 tests fail: test_total", "plan-001/phase-2")
     assert decisions(planned) == [("add", done.lesson.id, "Ada")]
     assert undecided(planned) == []
-    assert promoting.proposed(planned, "1").proposals[1].decision.value == "none"
+    assert promotion.proposed(planned, "1").proposals[1].decision.value == "none"
     with pytest.raises(InvalidInput, match="candidate 2 is lesson"):
-        promoting.accept(planned, "1", 2, New(text=""), actor="Ada", today=TODAY)
+        promotion.accept(planned, "1", 2, New(text=""), actor="Ada", today=TODAY)
     with pytest.raises(NotFound, match="has no candidate 3; it has 2"):
-        promoting.accept(planned, "1", 3, New(text=""), actor="Ada", today=TODAY)
+        promotion.accept(planned, "1", 3, New(text=""), actor="Ada", today=TODAY)
 
 
 def test_one_that_a_lesson_says_already_updates_it_or_is_added_as_distinct(planned: Project) -> None:
     add(planned, "Run the migrations before the tests.", source="plan-009")
-    proposal = promoting.proposed(planned, "1").proposals[0]
+    proposal = promotion.proposed(planned, "1").proposals[0]
     assert (proposal.decision.value, proposal.lesson) == ("update", "run-the-migrations-before-the-tests")
-    done = promoting.accept(planned, "1", 1, New(text=""), actor="Ada", today=TODAY)
+    done = promotion.accept(planned, "1", 1, New(text=""), actor="Ada", today=TODAY)
     assert done.lesson
     assert (done.done, done.lesson.source) == ("updated", "plan-009, plan-001")
     assert done.lesson.lesson == "Run the migrations before the tests."
     own = New(text="Start the database before the tests.")
-    other = promoting.accept(planned, "1", 1, own, actor="Ada", today=TODAY, distinct=True)
+    other = promotion.accept(planned, "1", 1, own, actor="Ada", today=TODAY, distinct=True)
     assert [decision for decision, _, _ in decisions(planned)] == ["update", "add"]
     assert other.lesson
     assert other.lesson.lesson == own.text
@@ -327,11 +328,11 @@ def test_one_that_a_lesson_says_already_updates_it_or_is_added_as_distinct(plann
 
 def test_that_none_is_needed_is_a_decision_with_a_reason(planned: Project) -> None:
     with pytest.raises(InvalidInput, match="has a reason"):
-        promoting.none_needed(planned, "1", actor="Ada", reason=" ")
+        promotion.none_needed(planned, "1", actor="Ada", reason=" ")
     assert undecided(planned) == ["plan-001"]
-    assert promoting.none_needed(planned, "1", actor="Ada", reason="nothing new").decided == ("plan-001",)
+    assert promotion.none_needed(planned, "1", actor="Ada", reason="nothing new").decided == ("plan-001",)
     assert (decisions(planned), undecided(planned)) == ([("none", "", "Ada")], [])
-    assert [each.reason for each in promoting.proposed(planned, "1").decisions] == ["nothing new"]
+    assert [each.reason for each in promotion.proposed(planned, "1").decisions] == ["nothing new"]
 
 
 def test_a_lesson_whose_source_is_a_plan_of_this_project_decides_about_it(planned: Project) -> None:

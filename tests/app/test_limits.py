@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app.audience import Audience
-from planforge.app.limits import MARGIN, STREAM, Limits
+from planforge.app.agents.audience import Audience
+from planforge.app.agents.limits import MARGIN, STREAM, Limits
 from planforge.app.project import Project
 from planforge.errors import AgentLimited
 from planforge.interfaces.cli.typed import text

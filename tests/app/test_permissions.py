@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planforge.agents.protocol import ToolRequest
-from planforge.app.permissions import KEPT, Permissions
+from planforge.app.agents.permissions import KEPT, Permissions
 from planforge.kernel.effects import Access, ToolUse
 
 

@@ -7,23 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import (
-    cancellation,
-    landing,
-    phases,
-    plans,
-    proof_checks,
-    proofs,
-    report,
-    runs,
-    statuses,
-    work,
-)
-from planforge.app.decisions import approvals
-from planforge.app.overview import Overview, overview
-from planforge.app.phases import PhasesView
+from planforge.app import cancellation, landing, runs
+from planforge.app.decisions import approvals, statuses
+from planforge.app.history import proof_checks, proofs
+from planforge.app.history.replays import replayed
+from planforge.app.items import plans
+from planforge.app.overview import Overview, overview, report
+from planforge.app.plans import phases, work
+from planforge.app.plans.phases import PhasesView
 from planforge.app.project import Project
-from planforge.app.replays import replayed
 from planforge.errors import InvalidInput, PhasesStale, RefusedByGate
 from planforge.interfaces.cli.typed import line, text
 from planforge.kernel import events

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from landings import Field
-from planforge.app import plan_evidence, work
 from planforge.app.decisions import approvals
+from planforge.app.items import plan_evidence
+from planforge.app.plans import work
 from planforge.app.project import Project
 from planforge.documents import evidence_page
 from planforge.kernel import events

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from planforge.app import plan_rounds
+from planforge.app.items import plan_rounds
 from planforge.app.project import Project
 from planforge.errors import InvalidInput
 from programs import document, planforge

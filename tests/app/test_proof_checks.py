@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from forgeries import FIELDS, HISTORIES, Forgery, Row, body, forged, hidden
-from planforge.app.proof_checks import check, checked
+from planforge.app.history.proof_checks import check, checked
 from planforge.errors import NotFound
 from planforge.kernel.replay.proof import EVENTS
 from planforge.workspace.git.bare_objects import name_of

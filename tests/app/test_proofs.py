@@ -9,9 +9,9 @@ import apsw
 import msgspec
 import pytest
 
-from planforge.app import proofs
+from planforge.app.history import proofs
+from planforge.app.history.proofs import made, prove, references
 from planforge.app.project import Project
-from planforge.app.proofs import made, prove, references
 from planforge.errors import InvalidInput, LedgerUnreadable, NotFound
 from planforge.interfaces.cli.typed import text
 from planforge.kernel import events

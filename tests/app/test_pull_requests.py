@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import pull_requests
+from planforge.app.plans import pull_requests
+from planforge.app.plans.pull_requests import PullRequest
 from planforge.app.project import Project
-from planforge.app.pull_requests import PullRequest
 from planforge.errors import (
     AgentUnauthenticated,
     AgentUnavailable,

@@ -14,9 +14,9 @@ from planforge.app import runs
 from planforge.app.compose import Worker
 from planforge.app.decisions import questions
 from planforge.app.decisions.deciders import Current
-from planforge.app.leasing import Leasing
 from planforge.app.overview import overview
 from planforge.app.project import Project
+from planforge.app.runs.leasing import Leasing
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, RefusedByGate, StaleView
 from planforge.interfaces.cli.typed import line, text
 from planforge.kernel.driver import Call, Driver

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from landings import Field, evidence, with_line
-from planforge.app import plans, queue
+from planforge.app.items import plans
+from planforge.app.landing import queue
 from planforge.kernel import events
 from planforge.kernel.effects import Queue
 from planforge.kernel.evidence import Evidence, Outcome

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import cleanup, recovery
 from planforge.app.project import Project
-from planforge.app.recovery import Quarantined
+from planforge.app.upkeep import cleanup, recovery
+from planforge.app.upkeep.recovery import Quarantined
 from planforge.errors import InvalidInput, NotFound
 from planforge.kernel.events import Payload, RunEnded, RunParked, RunStarted
 from planforge.kernel.locks import held

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from forgeries import HISTORIES, Forgery, body, forged
-from planforge.app.replays import SETTINGS, BacktestReport, backtested, replayed
+from planforge.app.history.replays import SETTINGS, BacktestReport, backtested, replayed
 from planforge.app.settings import Settings
 from planforge.errors import InvalidInput, PlanforgeError
 from planforge.kernel.replay.proof import Proof

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forgeries import HISTORIES, Forgery, body, forged
-from planforge.app.reruns import rerun
+from planforge.app.history.reruns import rerun
 from planforge.errors import InvalidInput
 from planforge.kernel.replay.proof import Proof
 from planforge.kernel.replay.proof_faults import unpack

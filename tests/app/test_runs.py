@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import planforge as package
-from planforge.app import story
+from planforge.app.demo import story
 from planforge.app.project import Project
 from planforge.kernel import leases
 from planforge.kernel.events import ItemOpened, PatchApplied, PlanStarted, RunStarted

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import scanning
+from planforge.app.evidence import scanning
 from planforge.errors import GitFailed, InvalidInput, NoRepository, NotFound
 from repositories import commit, git, repository, write
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app.sessions import Conversation, Sessions, stream
+from planforge.app.agents.sessions import Conversation, Sessions, stream
 from planforge.kernel.effects import Usage
 from planforge.kernel.events import SessionKept, SessionLost
 from planforge.kernel.ledger import Ledger

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from planforge.app import settings_file
+from planforge.app.agents import settings_file
 from planforge.app.project import Project
 from planforge.app.settings import LEAST, MOST, WORKTREES, Settings, parse, read
 from planforge.documents.toml import ANY_NAME, Key, convert, dotted, known_keys

@@ -11,10 +11,12 @@ from typing import NamedTuple
 import pytest
 
 from forgeries import HISTORIES
-from planforge.app import cancellation, forges, landing, plan_pages, plans, runs, statuses, work
-from planforge.app.decisions import approvals
+from planforge.app import cancellation, forges, landing, runs
+from planforge.app.decisions import approvals, statuses
+from planforge.app.history.replays import replay
+from planforge.app.items import plans
+from planforge.app.plans import pages, work
 from planforge.app.project import Project
-from planforge.app.replays import replay
 from planforge.documents.plan import PlanStatus, parse
 from planforge.errors import AgentLimited, RefusedByGate
 from planforge.interfaces.cli.typed import text
@@ -215,7 +217,7 @@ def by_hand(event: str) -> Callable[[Place], object]:
 
 
 def content(place: Place) -> str:
-    return plan_pages.view(place.project, P).content
+    return pages.view(place.project, P).content
 
 
 @pytest.mark.parametrize("status", PLAN.states)

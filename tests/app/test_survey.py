@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import survey
+from planforge.app.context import survey
 from planforge.app.project import Project
 from planforge.kernel.effects import ReadFiles, Survey
 from planforge.kernel.tokens import estimate

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planforge.app.project import Project
-from planforge.app.setup import initialise
+from planforge.app.upkeep.setup import initialise
 from planforge.kernel import leases
 from planforge.kernel.events import (
     AttemptRejected,

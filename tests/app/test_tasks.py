@@ -11,23 +11,14 @@ import pytest
 
 from calls import caller
 from planforge.actions import Action
-from planforge.app import (
-    cancellation,
-    driver,
-    facts,
-    landing,
-    pipelines,
-    proof_checks,
-    proofs,
-    replays,
-    runs,
-    task_rows,
-    tasks,
-)
+from planforge.app import cancellation, driver, landing, runs, tasks
 from planforge.app.decisions import gates
 from planforge.app.decisions.deciders import Current
+from planforge.app.history import proof_checks, proofs, replays
+from planforge.app.items import task_rows
 from planforge.app.overview import overview
 from planforge.app.project import Project
+from planforge.app.tasks import facts, pipelines
 from planforge.errors import (
     CannotPerform,
     InvalidInput,

@@ -10,9 +10,9 @@ from calls import Command, caller
 from planforge.agents.known import KNOWN
 from planforge.agents.profiles import Profile
 from planforge.agents.roster import complete
-from planforge.app import work
+from planforge.app.history.replays import replayed
+from planforge.app.plans import work
 from planforge.app.project import Project
-from planforge.app.replays import replayed
 from planforge.errors import InvalidInput
 from planforge.kernel import budgets
 from planforge.kernel.events import FilesChosen

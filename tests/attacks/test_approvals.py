@@ -19,9 +19,10 @@ import pytest
 
 from calls import Command, Said, caller
 from decided import at, of
-from planforge.app import cancellation, work
+from planforge.app import cancellation
 from planforge.app.decisions import approvals, deciders, gates, questions
 from planforge.app.decisions.gates import GateRow
+from planforge.app.plans import work
 from planforge.app.project import Project
 from planforge.errors import NeedsPerson, RefusedByGate
 from planforge.kernel.driver import Call
@@ -375,7 +376,7 @@ def test_an_agent_at_work_that_runs_the_commands_itself_is_refused(
 
 AT_ONCE = """
 import os, sys, time
-from planforge.app import plans
+from planforge.app.items import plans
 from planforge.app.decisions import approvals, deciders, gates, questions
 from planforge.interfaces.cli import foreground, main
 from planforge.interfaces.cli.commands import gate, plan, question

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import story
+from planforge.app.demo import story
 from planforge.kernel.events import AttemptRejected, PatchApplied
 from programs import document, planforge
 from rehearsals import Actions, Rehearsal

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from crash.boundaries import CRASH, STEPS, Boundary, Count, crash_of
-from planforge.app import work
+from planforge.app.plans import work
 from planforge.interfaces.cli import main
 from planforge.kernel.events import EffectCompleted, EffectFailed, EffectIntended, Recorded
 from planforge.kernel.ledger import Ledger

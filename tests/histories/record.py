@@ -19,9 +19,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from planforge.app import story
+from planforge.app.demo import story
+from planforge.app.history.proofs import prove
 from planforge.app.project import Project
-from planforge.app.proofs import prove
 from programs import COMMAND, environment, planforge
 from workshops import workshop
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from planforge.app.proof_checks import checked
-from planforge.app.replays import backtested, replayed
+from planforge.app.history.proof_checks import checked
+from planforge.app.history.replays import backtested, replayed
 from planforge.errors import PlanforgeError
 from planforge.kernel.events import RunEnded
 from planforge.kernel.replay.backtest import End

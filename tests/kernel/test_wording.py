@@ -22,7 +22,7 @@ BY_HAND = re.compile(
 MORE_THAN_ONE = {
     "agents/api/tools/files.py",
     "agents/native/lines.py",
-    "app/imports.py",
+    "app/plans/imports.py",
     "documents/imports/__init__.py",
     "documents/toml.py",
     "rules/commands/actions.py",

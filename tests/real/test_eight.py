@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from planforge.app import compose
-from planforge.app.casting import Cast
-from planforge.app.leasing import Leasing
+from planforge.app.agents.casting import Cast
 from planforge.app.project import Project
+from planforge.app.runs.leasing import Leasing
 from planforge.kernel.driver import Call
 from planforge.kernel.effects import Access, AgentAnswer, OpenWorktree, RunAgent
 from planforge.testing.model_server import ModelServer

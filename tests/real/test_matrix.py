@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import pytest
 
-from planforge.app.conformance import conform
-from planforge.app.conformance.outcomes import Outcome
+from planforge.app.agents.conformance import conform
+from planforge.app.agents.conformance.outcomes import Outcome
 from planforge.app.settings import Settings
 from real.conftest import CHECKS, PROGRAM, REASONS, Programs
 

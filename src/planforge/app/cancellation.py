@@ -17,8 +17,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from planforge.actions import Action, Advice
-from planforge.app import leasing, plans, screening, statuses, tasks
-from planforge.app.asking import remove_homes
+from planforge.app import tasks
+from planforge.app.agents.calls import remove_homes
+from planforge.app.decisions import statuses
+from planforge.app.evidence import screening
+from planforge.app.items import plans
+from planforge.app.runs import leasing
 from planforge.app.runs.table import Ended, rows, unknown
 from planforge.errors import Locked, RefusedByGate
 from planforge.kernel.bus import subscribe
@@ -29,7 +33,7 @@ from planforge.kernel.wording import CANCELLED
 from planforge.workspace.worktrees import Worktrees
 
 if TYPE_CHECKING:
-    from planforge.app.plans import PlanRow
+    from planforge.app.items.plans import PlanRow
     from planforge.app.project import Project
     from planforge.app.runs.table import RunRow
 

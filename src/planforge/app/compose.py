@@ -15,30 +15,22 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from planforge.app import (
-    contexts,
-    demo,
-    evidence,
-    facts,
-    handoffs,
-    lander,
-    phase_file,
-    phases,
-    plans,
-    screening,
-    statuses,
-    survey,
-    tasks,
-)
+from planforge.app import demo, tasks
 from planforge.app import landing as landing_runs
-from planforge.app.asking import Asking
-from planforge.app.audience import NOBODY, Audience
-from planforge.app.casting import Cast
-from planforge.app.decisions import approvals, gates, questions
-from planforge.app.language import talking
-from planforge.app.leasing import Leasing
+from planforge.app.agents.audience import NOBODY, Audience
+from planforge.app.agents.calls import Asking
+from planforge.app.agents.casting import Cast
+from planforge.app.agents.workplace import Workroom
+from planforge.app.chat import talking
+from planforge.app.context import gather, handoffs, survey
+from planforge.app.decisions import approvals, gates, questions, statuses
+from planforge.app.evidence import gatherer, screening
+from planforge.app.items import phase_file, plans
+from planforge.app.landing import lander
+from planforge.app.plans import phases
 from planforge.app.project import Project
-from planforge.app.working import Workroom
+from planforge.app.runs.leasing import Leasing
+from planforge.app.tasks import facts
 from planforge.errors import NoAgent, PlanEdited
 from planforge.kernel import effects
 from planforge.kernel.driver import Call, Performers
@@ -171,7 +163,7 @@ class Worker:
             knows, tools = casting.goes_on(effect.role), casting.can_read(effect.role)
         except NoAgent:  # said when one is asked
             knows, tools = False, True
-        return contexts.gather(self._project, effect, knows=knows, tools=tools)
+        return gather.gather(self._project, effect, knows=knows, tools=tools)
 
     async def survey(self, effect: effects.Survey, call: Call) -> effects.Surveyed:
         """Find the files that a text may be about."""
@@ -284,10 +276,10 @@ class Worker:
 
     async def inspect(self, effect: effects.Inspect, call: Call) -> effects.Inspection:
         """Look at what the commit changes."""
-        from planforge.app import inspecting
+        from planforge.app.evidence import inspection
 
         del call
-        return await asyncio.to_thread(inspecting.inspect, self._project, effect)
+        return await asyncio.to_thread(inspection.inspect, self._project, effect)
 
     async def pass_gate(self, effect: effects.PassGate, call: Call) -> effects.Decision:
         """What a person decided about this tree; the run waits if nobody has."""
@@ -296,7 +288,7 @@ class Worker:
     async def run_check(self, effect: effects.RunCheck, call: Call) -> Evidence:
         """Run the project's check where nobody has worked."""
         del call
-        gathering = await asyncio.to_thread(evidence.gathering, self._project, self._worktrees)
+        gathering = await asyncio.to_thread(gatherer.gathering, self._project, self._worktrees)
         return await gathering.on(effect.commit, effect.tree)
 
     async def run_former_tests(self, effect: effects.RunFormerTests, call: Call) -> Evidence:
@@ -305,7 +297,7 @@ class Worker:
         commit = await asyncio.to_thread(
             patches.restored, git, effect.commit, effect.parent, effect.files, call.intended_at
         )
-        gathering = await asyncio.to_thread(evidence.gathering, self._project, self._worktrees)
+        gathering = await asyncio.to_thread(gatherer.gathering, self._project, self._worktrees)
         return await gathering.on(commit, git.tree_of(commit))
 
     async def hand_over(self, effect: effects.HandOver, call: Call) -> effects.Handover:
@@ -335,6 +327,6 @@ def _load_ahead() -> None:
     """Load what will look at a change while its agent is at work, when nobody waits for it."""
     from planforge.workspace.secrets import detectors
 
-    for name in ("app.inspecting", "rules.protection.changes", "rules.scanning.scanner"):
+    for name in ("app.evidence.inspection", "rules.protection.changes", "rules.scanning.scanner"):
         import_module(f"planforge.{name}")
     detectors.load()

@@ -9,14 +9,17 @@ from collections.abc import Callable
 import msgspec
 
 from planforge.actions import TEXT, Action, Advice
-from planforge.app import background, cancellation, compose, plans, screening, statuses
-from planforge.app.asking import remove_homes
-from planforge.app.audience import NOBODY, Audience
-from planforge.app.background import Work
-from planforge.app.casting import Cast
-from planforge.app.leasing import Leasing
+from planforge.app import cancellation, compose
+from planforge.app.agents.audience import NOBODY, Audience
+from planforge.app.agents.calls import remove_homes
+from planforge.app.agents.casting import Cast
+from planforge.app.decisions import statuses
+from planforge.app.evidence import screening
+from planforge.app.items import plans
 from planforge.app.project import Project
-from planforge.app.runs import table
+from planforge.app.runs import background, table
+from planforge.app.runs.background import Work
+from planforge.app.runs.leasing import Leasing
 from planforge.app.runs.table import Ended
 from planforge.errors import (
     AgentLimited,

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from planforge.actions import Action, Advice, Hint
-from planforge.app import cancellation, creating, fixes, phase_views, plan_rounds, plans, runs, work
-from planforge.app.contexts import constraints
+from planforge.app import cancellation, runs
+from planforge.app.context.gather import constraints
 from planforge.app.decisions import approvals
+from planforge.app.items import phase_views, plan_rounds, plans
+from planforge.app.plans import creation, fixes, work
 from planforge.documents import requests
 from planforge.documents.plan import (
     content_hash,
@@ -51,7 +53,7 @@ from planforge.workflows.forge import ForgeRequest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from planforge.app.plans import PlanRow
+    from planforge.app.items.plans import PlanRow
     from planforge.app.project import Project
     from planforge.app.runs import Ended, RunRow
     from planforge.documents.imports import Imported
@@ -448,7 +450,7 @@ def begin_forge(
             task=created.parent,
             context=given,
             source=source,
-            form=creating.own_form(project, created, request, given, source),
+            form=creation.own_form(project, created, request, given, source),
         )
         try:
             return runs.begin(project, "forge", created.item, _always(asking), created)

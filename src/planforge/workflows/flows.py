@@ -42,7 +42,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Story(Protocol):
-    """What is known of a run that is over (`app/report.py`)."""
+    """What is known of a run that is over (`app/overview/report.py`)."""
 
     plan: str
     """What it was about, which is not always a plan."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from planforge.app.demo.story import REQUEST
 from planforge.app.project import Project
-from planforge.app.story import REQUEST
 from programs import document, planforge
 from repositories import fingerprint, repository
 from workshops import workshop

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app import story
-from planforge.app.replays import replayed
+from planforge.app.demo import story
+from planforge.app.history.replays import replayed
 from planforge.kernel.events import AttemptRejected, ContextComposed, StepCompleted, TierEscalated
 from programs import document, planforge
 from rehearsals import Rehearsal

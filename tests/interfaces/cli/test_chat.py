@@ -21,7 +21,8 @@ import pytest
 
 from calls import Command, caller
 from decided import of
-from planforge.app import plans, runs
+from planforge.app import runs
+from planforge.app.items import plans
 from planforge.app.project import Project
 from planforge.kernel.events import DecisionMade
 from planforge.rules.commands import TABLE

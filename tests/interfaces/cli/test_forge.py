@@ -13,8 +13,8 @@ import pytest
 from calls import Command, caller
 from decided import of
 from planforge.app import forges
+from planforge.app.history.replays import replay
 from planforge.app.project import Project
-from planforge.app.replays import replay
 from planforge.kernel.events import (
     CancelRequested,
     DecisionMade,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from decided import of
-from planforge.app import story
+from planforge.app.demo import story
 from planforge.kernel.events import AttemptRejected, DecisionAsked, DecisionMade, PatchApplied, RunEnded
 from programs import planforge
 from rehearsals import Actions, Rehearsal, copied, rehearsal

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kernel.histories import PASSED
 from kernel.plans import complete, risk, step
-from planforge.app.graphs import points
+from planforge.app.history.graphs import points
 from planforge.kernel import graph
 from planforge.kernel.graph.queries import QueryResult, Timeline
 from planforge.kernel.ledger import Ledger

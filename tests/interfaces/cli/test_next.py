@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from calls import Command, Said, caller
-from planforge.app import forges, work
+from planforge.app import forges
+from planforge.app.plans import work
 from planforge.app.project import Project
 from planforge.kernel.events import AuditRecorded
 from rehearsals import Rehearsal, copied

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from calls import Command, caller
-from planforge.app import work
+from planforge.app.plans import work
 from planforge.app.project import Project
 from planforge.kernel.events import PhasesGenerated, StepSkipped
 from rehearsals import Rehearsal, copied

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from kernel.histories import EXAMPLES
-from planforge.app import story
+from planforge.app.demo import story
 from planforge.interfaces.cli.event_words import FIELD, FORMS, SENTENCES, said
 from planforge.interfaces.cli.progress import UnderWay, shown
 from planforge.kernel import events

@@ -12,8 +12,8 @@ import pytest
 
 from calls import Command, caller
 from decided import of
-from planforge.app import story
 from planforge.app.decisions import questions
+from planforge.app.demo import story
 from planforge.app.project import Project
 from planforge.errors import NeedsPerson
 from planforge.kernel.driver import Call

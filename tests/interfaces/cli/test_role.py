@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from calls import caller
-from planforge.app import story
+from planforge.app.demo import story
 from programs import document, planforge
 from repositories import write
 from workshops import workshop

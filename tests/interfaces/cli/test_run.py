@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from planforge.app import story
+from planforge.app.demo import story
 from programs import document, planforge, started
 from rehearsals import Rehearsal, copied
 from repositories import commit, git, repository, write

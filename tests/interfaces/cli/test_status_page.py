@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from planforge.actions import Action
+from planforge.app.items.plans import PlanRow, StepRow
 from planforge.app.overview import Cost, Overview, PlanStatus, Running, Waiting, overview
-from planforge.app.plans import PlanRow, StepRow
 from planforge.app.project import Project
 from planforge.app.runs import RunRow
 from planforge.interfaces.cli.status_page import age, cost, page

@@ -181,8 +181,8 @@ def test_a_document_has_actions_as_they_are_typed() -> None:
 
 DOCUMENTS = {
     "agents/api/options.py": "the name of the program, with its version",
-    "app/setup.py": "comments of planforge.toml",
-    "app/story.py": "the sample project's own files, and the name of its script",
+    "app/upkeep/setup.py": "comments of planforge.toml",
+    "app/demo/story.py": "the sample project's own files, and the name of its script",
     "documents/evidence_page.py": "how a reader of a pull request verifies it",
     "documents/lessons.py": "the head of the lessons file",
     "workspace/landing/updates.py": "the content of git's index.lock while it is held",

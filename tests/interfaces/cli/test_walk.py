@@ -18,8 +18,9 @@ import pytest
 import texts
 from calls import Command, Said, caller
 from fixing import REQUEST, prepared
-from planforge.app import cancellation, driver, plans, report, runs, task_rows, tasks
-from planforge.app.overview import overview
+from planforge.app import cancellation, driver, runs, tasks
+from planforge.app.items import plans, task_rows
+from planforge.app.overview import overview, report
 from planforge.app.project import Project
 from planforge.errors import Interrupted, NeedsPerson
 from planforge.interfaces.cli.typed import line
@@ -235,7 +236,7 @@ def test_what_is_offered_about_a_task_leads_to_a_status_of_its_table(
 
 def _stopped_while_audited(at: Rehearsal, call: Command) -> None:
     """Stop the run of a plan as Ctrl-C does, when its audit has begun."""
-    from planforge.app import work
+    from planforge.app.plans import work
 
     call("plan", "approve", "1")
     project = Project(at.root)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planforge.actions import Action, Advice
-from planforge.app import plans, statuses
-from planforge.app.decisions import deciders
+from planforge.app.decisions import deciders, statuses
 from planforge.app.decisions.deciders import Current
+from planforge.app.items import plans
 from planforge.errors import InvalidInput, RefusedByGate, StaleView
 from planforge.kernel.effects import Approval
 from planforge.kernel.events import Choice, DecisionAsked, DecisionKind
@@ -22,7 +22,7 @@ from planforge.kernel.work import decisions
 from planforge.kernel.work.decisions import APPROVE, Decision
 
 if TYPE_CHECKING:
-    from planforge.app.plans import PlanRow
+    from planforge.app.items.plans import PlanRow
     from planforge.app.project import Project
     from planforge.kernel.events import DecisionMade
 
@@ -59,7 +59,7 @@ def require_whole(project: Project, plan: PlanRow, text: str, action: Action) ->
 
 def faults(project: Project, plan: PlanRow, text: str) -> list[str]:
     """Why no run could be held to it: a broken header, a missing section, an order that cannot be."""
-    from planforge.app.phase_views import present
+    from planforge.app.items.phase_views import present
     from planforge.documents.phases import decompose
     from planforge.documents.plan import declared_parallel, header_faults, structural_findings, unwritten
     from planforge.rules.findings import Severity

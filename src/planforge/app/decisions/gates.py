@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import Action, Advice
-from planforge.app import diffs
 from planforge.app.decisions import deciders, record
-from planforge.app.diffs import FileDiff
+from planforge.app.evidence import diffs
+from planforge.app.evidence.diffs import FileDiff
 from planforge.errors import GitFailed, InvalidInput, NeedsPerson
 from planforge.kernel.effects import Decision, PassGate
 from planforge.kernel.events import Choice, DecisionAsked, DecisionKind

@@ -18,6 +18,6 @@ def here() -> Project:
 
 def settings_root() -> Path:
     """Where the settings are, if there are any; no repository is needed."""
-    from planforge.app.scanning import project_of
+    from planforge.app.evidence.scanning import project_of
 
     return project_of(Path.cwd())

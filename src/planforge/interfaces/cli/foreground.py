@@ -8,8 +8,8 @@ from planforge.interfaces.cli.output import show, talk
 from planforge.interfaces.cli.typed import next_lines
 
 if TYPE_CHECKING:
+    from planforge.app.overview.report import Document
     from planforge.app.project import Project
-    from planforge.app.report import Document
     from planforge.app.runs import Ended
 
 
@@ -22,7 +22,8 @@ def drive(project: Project, run: str) -> int:
 
 def driven(project: Project, run: str) -> tuple[Document, int]:
     """Drive a run at the pace of its plan and show its progress; returns its result and its exit code."""
-    from planforge.app import forges, report
+    from planforge.app import forges
+    from planforge.app.overview import report
 
     pace = forges.pace(project, run)
     ended = watch(project, run, pace.heartbeat, pace.progress, problem=pace.problem)
@@ -43,7 +44,7 @@ def watch(project: Project, run: str, *pace: float, problem: str = "") -> Ended:
 
 def summary_and_next(project: Project, document: Document) -> str:
     """The result of a run, and what can be done next."""
-    from planforge.app import report
+    from planforge.app.overview import report
 
     return "\n".join([summary(document), *next_lines(report.following(project, document))])
 

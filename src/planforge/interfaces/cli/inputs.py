@@ -57,7 +57,7 @@ def context_options(command: Function) -> Function:
 
 def given(project: Project, context: str | None, issue: str | None) -> Imported | None:
     """The background text of a request, if any."""
-    from planforge.app import imports
+    from planforge.app.plans import imports
 
     if context and issue:
         raise InvalidInput("give either `--context` or `--issue`", "put both into one file, or use `-`")
@@ -68,7 +68,7 @@ def given(project: Project, context: str | None, issue: str | None) -> Imported 
 
 def source(project: Project, name: str) -> Imported:
     """A request that was written elsewhere: an issue, a spec-kit directory, a file."""
-    from planforge.app import imports
+    from planforge.app.plans import imports
 
     return imports.found(project, name, sys.stdin.buffer.read)
 

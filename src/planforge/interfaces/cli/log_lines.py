@@ -33,7 +33,7 @@ def log(
     as_json: bool = False,
 ) -> Iterator[str]:
     """The newest events that match, oldest first; then, to follow them, new ones as they come."""
-    from planforge.app import plans
+    from planforge.app.items import plans
     from planforge.kernel.filters import Filter
 
     project = here()

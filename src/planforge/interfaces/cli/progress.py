@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.app.audience import Audience
+from planforge.app.agents.audience import Audience
 from planforge.interfaces.cli.event_words import first_line, said, where
 from planforge.interfaces.cli.streams import hush
 from planforge.kernel import events

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from planforge.actions import Hint
+    from planforge.app.items.plans import StepRow
     from planforge.app.overview import Cost, Overview, PlanStatus, Running
-    from planforge.app.plans import StepRow
     from planforge.app.runs import RunRow
 
 MOST = {"running": 5, "waits": 6, "plans": 7, "tasks": 4, "runs": 3, "next": 3}

@@ -13,8 +13,8 @@ from planforge.interfaces.cli.output import json_option, show, talk, wants_json
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
-    from planforge.app.agents import AgentList, AgentRow
-    from planforge.app.conformance import Checked, Conformance
+    from planforge.app.agents.conformance import Checked, Conformance
+    from planforge.app.agents.registry import AgentList, AgentRow
     from planforge.app.project import Project
 
 NONE = "no agent is installed; to see Planforge work without one: planforge demo"
@@ -50,9 +50,9 @@ def list_(measure: bool, everything: bool) -> None:
       planforge agent list --measure
       planforge agent list --json | jq -r '.agents[] | select(.found) | .name'
     """
-    from planforge.app import agents
+    from planforge.app.agents import registry
 
-    show(agents.listed(_project(), measure=measure), lambda found: _listed(found, everything=everything))
+    show(registry.listed(_project(), measure=measure), lambda found: _listed(found, everything=everything))
 
 
 @agent.command()
@@ -76,7 +76,7 @@ def test(name: str, live: bool, only: tuple[str, ...]) -> int:
     """
     import asyncio
 
-    from planforge.app import conformance
+    from planforge.app.agents import conformance
 
     quiet = wants_json()
 
@@ -129,9 +129,9 @@ def add(
       planforge agent add mine -- my-agent --acp
       planforge agent add work --speaks claude --inherit WORK_KEY -- claude-at-work -p --verbose
     """
-    from planforge.app import agents
+    from planforge.app.agents import registry
 
-    added = agents.add(
+    added = registry.add(
         here(),
         name,
         command,
@@ -161,9 +161,9 @@ def remove(name: str) -> None:
     Example:
       planforge agent remove mine
     """
-    from planforge.app import agents
+    from planforge.app.agents import registry
 
-    removed = agents.remove(here(), name)
+    removed = registry.remove(here(), name)
     show(removed, f"removed `{removed.name}` from {removed.settings}:\n\n{removed.text.rstrip()}")
 
 

@@ -28,7 +28,7 @@ def budget() -> None:
     Example:
       planforge budget --json | jq '.[] | select(.left.tokens == 0).scope'
     """
-    from planforge.app.spending import accounts
+    from planforge.app.agents.budgets import accounts
 
     show(accounts(here()), _page)
 

@@ -29,9 +29,9 @@ from planforge.interfaces.cli.typed import command
 
 if TYPE_CHECKING:
     from planforge.actions import Hint
-    from planforge.app.background import Work
-    from planforge.app.language import Reply, Speaker
+    from planforge.app.chat import Reply, Speaker
     from planforge.app.project import Project
+    from planforge.app.runs.background import Work
     from planforge.kernel.events import Recorded
     from planforge.workflows.chat import Said
 
@@ -58,8 +58,8 @@ def chat(actor: str | None) -> int:
       echo '!plan list' | planforge chat
       printf '!forge Add a cache\\n' | planforge chat --json
     """
+    from planforge.app.chat import Speaker
     from planforge.app.decisions import deciders
-    from planforge.app.language import Speaker
 
     project = here()
     depth = 1 if deciders.is_agent(project) else 0
@@ -160,28 +160,29 @@ class _Chat:
             self._prompting = False
 
     def _take(self, line: str) -> None:
-        from planforge.app import language
+        from planforge.app import chat
         from planforge.rules.commands import Misused, NoCommand, parse
 
         if not is_text(line):
-            self._answer(language.refused(InvalidInput("the line is not UTF-8", "type it in UTF-8")))
+            self._answer(chat.refused(InvalidInput("the line is not UTF-8", "type it in UTF-8")))
             return
         found = parse(line.rstrip("\r\n"))
         match found:
             case Misused():
-                self._answer(language.misused(found))
+                self._answer(chat.misused(found))
             case NoCommand(unknown=word) if word:
-                self._answer(language.unknown(word))
+                self._answer(chat.unknown(word))
             case NoCommand(text=text):
                 if text.strip():
                     self._ask(text)
             case _:
-                self._answer(language.perform(self._project, found, self._speaker))
+                self._answer(chat.perform(self._project, found, self._speaker))
 
     def _ask(self, text: str) -> None:
         """Send a line to an agent, and wait for the answer."""
-        from planforge.app import background, cancellation, driver, language
-        from planforge.app.language import endings, talking
+        from planforge.app import cancellation, chat, driver
+        from planforge.app.chat import endings, talking
+        from planforge.app.runs import background
         from planforge.workflows.chat import Said
 
         try:
@@ -199,7 +200,7 @@ class _Chat:
                     )
                 raise
         except PlanforgeError as error:
-            self._answer(language.refused(error))
+            self._answer(chat.refused(error))
             return
         reply = endings.reply(self._project, work)
         self._said.append(Said(text=text, answer=reply.text))
@@ -212,7 +213,7 @@ class _Chat:
         The work starts before the reply is shown, so that a reader of the reply can already stop it; its own
         messages come after the reply.
         """
-        from planforge.app import driver, language
+        from planforge.app import chat, driver
 
         with self._printing:
             refused = []
@@ -220,12 +221,12 @@ class _Chat:
                 try:
                     driver.drive_beside(self._project, run, self._over, self._screen)
                 except PlanforgeError as error:
-                    refused.append(language.refused(error))
+                    refused.append(chat.refused(error))
             for each in (reply, *refused):
                 self._shown(each)
 
     def _over(self, work: Work) -> None:
-        from planforge.app.language import endings
+        from planforge.app.chat import endings
 
         if work.stopped and work.ended is None:
             return  # the stop was announced already
@@ -235,8 +236,8 @@ class _Chat:
 
     def _stop_all(self) -> bool:
         """Stop the running work; True if there was any."""
-        from planforge.app import background
-        from planforge.app.language import perform
+        from planforge.app.chat import perform
+        from planforge.app.runs import background
         from planforge.rules.commands import shapes
 
         if not background.under_way(self._project):
@@ -246,7 +247,7 @@ class _Chat:
 
     def _leave(self) -> None:
         """From a pipe, wait for all work; if a person leaves, stop it."""
-        from planforge.app import background
+        from planforge.app.runs import background
 
         while not self._attended and (works := background.under_way(self._project)):
             with self._breakable():
@@ -264,7 +265,7 @@ class _Chat:
             self._print("\n".join(map(visible, self._text(reply).split("\n"))))
 
     def _text(self, reply: Reply) -> str:
-        from planforge.app.language.replies import shown
+        from planforge.app.chat.replies import shown
         from planforge.app.overview import Overview
         from planforge.interfaces.cli.status_page import page
 
@@ -307,6 +308,6 @@ class _Chat:
 
 def _typed(hint: Hint) -> str:
     """A hint as a command of this prompt, or of the shell if the prompt has none for it."""
-    from planforge.app.language.replies import line
+    from planforge.app.chat.replies import line
 
     return line(hint, command)

@@ -12,7 +12,7 @@ from planforge.interfaces.cli.output import json_option, show
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
-    from planforge.app.context_report import ContextCall, ContextReport
+    from planforge.app.context.report import ContextCall, ContextReport
 
 
 @click.command()
@@ -29,7 +29,7 @@ def context(run: str | None) -> None:
     Example:
       planforge context run-002 --json | jq .ratio
     """
-    from planforge.app.context_report import report
+    from planforge.app.context.report import report
 
     show(report(here(), run), _page)
 

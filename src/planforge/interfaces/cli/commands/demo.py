@@ -16,7 +16,7 @@ from planforge.interfaces.cli.layout import visible
 from planforge.interfaces.cli.output import json_option, show, talk
 
 if TYPE_CHECKING:
-    from planforge.app.report import Attempt, Document
+    from planforge.app.overview.report import Attempt, Document
 
 NO_MODEL = (
     "No model is called: the rehearsal agent plays a script. Everything else is real: git, tests, ledger."
@@ -48,7 +48,9 @@ def demo(directory: Path | None, pace: float, agent: str, live: bool) -> int:
       planforge demo /tmp/story --json
     """
     from planforge.app import demo as demos
-    from planforge.app import driver, report, story
+    from planforge.app import driver
+    from planforge.app.demo import story
+    from planforge.app.overview import report
     from planforge.interfaces.cli.progress import shown
 
     if live and not agent:

@@ -14,7 +14,7 @@ from planforge.kernel.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planforge.app.evidence import Look
+    from planforge.app.evidence.gatherer import Look
     from planforge.kernel.evidence import Delta, Part
     from planforge.workspace.detection import Detected
 
@@ -47,7 +47,7 @@ def evidence(tree: str, commit: str, no_reuse: bool, detect: bool) -> int:
       planforge evidence
       planforge evidence --commit HEAD~1 --json
     """
-    from planforge.app import evidence as gathering
+    from planforge.app.evidence import gatherer as gathering
 
     if detect:
         show(gathering.detected(Path.cwd()), _detected)

@@ -64,8 +64,9 @@ def fix(
       planforge fix --accept fix-003 --reason "generated files; I have read the rest"
       planforge fix --again fix-003
     """
-    from planforge.app import fixes, landing
+    from planforge.app import landing
     from planforge.app.decisions import deciders
+    from planforge.app.plans import fixes
 
     _require_one(request, files, accept, again, reason)
     project = here()
@@ -99,7 +100,9 @@ def _require_one(
 
 
 def _drive(project: Project, run: str, *, land: bool, onto: str | None) -> int:
-    from planforge.app import fixes, landing, report
+    from planforge.app import landing
+    from planforge.app.overview import report
+    from planforge.app.plans import fixes
 
     ended = watch(project, run)
     document = report.of_run(project, run)

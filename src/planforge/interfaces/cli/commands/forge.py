@@ -24,8 +24,8 @@ from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.forges import ForgeView
+    from planforge.app.overview.report import Document
     from planforge.app.project import Project
-    from planforge.app.report import Document
 
 START = "start"
 """The hidden command for words that are not a subcommand."""
@@ -195,8 +195,8 @@ def cancel(plan_id: str | None, reason: str, actor: str | None) -> None:
       planforge forge cancel
       planforge forge cancel 17 --reason "we do it by hand"
     """
-    from planforge.app import forges, statuses
-    from planforge.app.decisions import deciders
+    from planforge.app import forges
+    from planforge.app.decisions import deciders, statuses
 
     project = here()
     who = deciders.person_or_script(project, actor)

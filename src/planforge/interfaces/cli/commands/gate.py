@@ -16,7 +16,7 @@ from planforge.interfaces.cli.output import json_option, show
 
 if TYPE_CHECKING:
     from planforge.app.decisions.gates import Decided, GateList, GateRow, GateView
-    from planforge.app.diffs import DiffLine, FileDiff
+    from planforge.app.evidence.diffs import DiffLine, FileDiff
     from planforge.app.project import Project
 
 SEEN = "The tree you reviewed, as `gate show` prints it; refused if it has changed."
@@ -134,7 +134,7 @@ def check(stage: str, subject: str, outputs: bool, pipeline: str, gates: str) ->
       planforge gate check --stage plan --subject 1 --outputs
       planforge gate check --stage plan --subject 1 --gates docs/gates.md
     """
-    from planforge.app import facts
+    from planforge.app.tasks import facts
 
     checked = facts.check(here(), stage, subject, outputs=outputs, pipeline=pipeline, document=gates)
     show(checked.result, "", as_json=True)

@@ -31,7 +31,7 @@ def handoff() -> None:
 @json_option
 def list_() -> None:
     """List all handoffs, oldest first"""
-    from planforge.app import handoffs
+    from planforge.app.context import handoffs
 
     rows = handoffs.listed(here())
     shown = [
@@ -60,7 +60,7 @@ def show_(name: str) -> None:
       planforge handoff show 1/phase-1
       planforge handoff show plan-001/phase-1#2 --json
     """
-    from planforge.app import handoffs
+    from planforge.app.context import handoffs
 
     show(handoffs.show(here(), name), _page)
 

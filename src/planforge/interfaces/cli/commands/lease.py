@@ -13,7 +13,7 @@ from planforge.interfaces.cli.options import reason_option
 from planforge.interfaces.cli.output import json_option, show
 
 if TYPE_CHECKING:
-    from planforge.app.leases import LeaseList
+    from planforge.app.runs.leases import LeaseList
 
 
 @click.group()
@@ -37,7 +37,7 @@ def list_() -> None:
       planforge lease list
       planforge lease list --json | jq '.leases[] | select(.seconds_left < 60)'
     """
-    from planforge.app import leases
+    from planforge.app.runs import leases
 
     show(leases.listed(here()), _listed)
 
@@ -58,7 +58,7 @@ def release(name: str, reason: str) -> None:
       planforge lease release 12 --reason "its machine is gone"
       planforge lease release src/app.py --reason "needed for the hotfix"
     """
-    from planforge.app import leases
+    from planforge.app.runs import leases
 
     taken = leases.take_away(here(), name, reason)
     paths = ", ".join(f"`{path}`" for path in taken.lease.paths)

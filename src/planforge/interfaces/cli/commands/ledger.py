@@ -15,8 +15,8 @@ from planforge.kernel.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planforge.app.integrity import Verification
-    from planforge.app.ledgers import Rebuilt
+    from planforge.app.history.integrity import Verification
+    from planforge.app.history.ledgers import Rebuilt
 
 PATIENCE = 2.0
 """Seconds between two lines of progress."""
@@ -36,7 +36,7 @@ def rebuild(check: bool) -> int:
     Example:
       planforge rebuild --check
     """
-    from planforge.app import ledgers
+    from planforge.app.history import ledgers
 
     found = ledgers.rebuild(here(), check=check, progress=_Progress())
     show(found, _rebuilt)
@@ -101,7 +101,7 @@ def verify() -> int:
     Follows the hash chain over all events, checks every object that they refer to, and compares the
     projections with the events. If something was changed, it names the event or the row and exits with 1.
     """
-    from planforge.app.integrity import verify as look
+    from planforge.app.history.integrity import verify as look
 
     found = look(here())
     show(found, _verification)

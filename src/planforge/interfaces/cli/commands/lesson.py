@@ -13,7 +13,7 @@ from planforge.interfaces.cli.output import json_option, show
 
 if TYPE_CHECKING:
     from planforge.app.lessons import LessonChange, LessonList, LessonRow
-    from planforge.app.promoting import Promotion
+    from planforge.app.lessons.promotion import Promotion
 
 TAGS = "A topic, path or glob that it is about; can be repeated. `always` means every agent is told."
 UPDATE = "Replace this lesson instead of adding one."
@@ -108,8 +108,9 @@ def add(
       planforge lesson add "Name files from the root of the checkout." --tag checks --source plan-017
       planforge lesson add "Name files from the root, never absolutely." --update name-files-from-the-root
     """
-    from planforge.app import lessons, work
+    from planforge.app import lessons
     from planforge.app.decisions import deciders
+    from planforge.app.plans import work
 
     project = here()
     _require_one(update=bool(update), distinct=distinct)
@@ -141,8 +142,9 @@ def supersede(old: str, by: str, actor: str | None) -> None:
       planforge lesson supersede mock-the-clock --by freeze-the-clock
       planforge lesson supersede mock-the-clock --by "Hand the clock in, so that a test can move it."
     """
-    from planforge.app import lessons, work
+    from planforge.app import lessons
     from planforge.app.decisions import deciders
+    from planforge.app.plans import work
 
     project = here()
     deciders.person_or_script(project, actor)
@@ -211,8 +213,10 @@ def promote(
       planforge lesson promote 17 --accept 1 --text "Name files from the root of the checkout." --tag checks
       planforge lesson promote 17 --none --reason "nothing stood in the way"
     """
-    from planforge.app import lessons, promoting, work
+    from planforge.app import lessons
     from planforge.app.decisions import deciders
+    from planforge.app.lessons import promotion
+    from planforge.app.plans import work
 
     project = here()
     _require_one(accept=number is not None, none=nothing)
@@ -221,15 +225,15 @@ def promote(
     if number is None and not nothing:
         if new != lessons.New(text="") or update or distinct or reason:
             raise click.UsageError("choose a candidate with `--accept N`, or none with `--none`")
-        found = promoting.proposed(project, plan)
+        found = promotion.proposed(project, plan)
         show(found, _promotion)
         return
     who = deciders.person_or_script(project, actor)
     if number is None:
-        done = promoting.none_needed(project, plan, actor=who, reason=reason)
+        done = promotion.none_needed(project, plan, actor=who, reason=reason)
     else:
         today = work.today()
-        done = promoting.accept(
+        done = promotion.accept(
             project, plan, number, new, actor=who, today=today, update=update, distinct=distinct
         )
     show(done, _done)

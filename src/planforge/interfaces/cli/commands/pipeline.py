@@ -12,7 +12,7 @@ from planforge.interfaces.cli.output import json_option, show
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
-    from planforge.app.pipelines import Checked
+    from planforge.app.tasks.pipelines import Checked
     from planforge.rules.pipelines import Pipeline
 
 
@@ -30,7 +30,7 @@ def list_() -> None:
     Examples:
       planforge pipeline list
     """
-    from planforge.app import pipelines
+    from planforge.app.tasks import pipelines
 
     found = pipelines.known(settings_root())
     show(found, table([(each.name, " → ".join(stage.name for stage in each.stages)) for each in found]))
@@ -46,7 +46,7 @@ def show_(name: str) -> None:
     Examples:
       planforge pipeline show default
     """
-    from planforge.app import pipelines
+    from planforge.app.tasks import pipelines
 
     show(pipelines.find(settings_root(), name), _shown)
 
@@ -66,7 +66,7 @@ def check(names: tuple[str, ...]) -> int:
       planforge pipeline check
       planforge pipeline check default --json
     """
-    from planforge.app import pipelines
+    from planforge.app.tasks import pipelines
 
     found = pipelines.check(settings_root(), names)
     show(found, lambda found: map(_checked, found))

@@ -17,10 +17,10 @@ from planforge.interfaces.cli.typed import command
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
-    from planforge.app.proof_checks import Checked
-    from planforge.app.proofs import Proved
-    from planforge.app.replays import BacktestReport
-    from planforge.app.reruns import Rerun
+    from planforge.app.history.proof_checks import Checked
+    from planforge.app.history.proofs import Proved
+    from planforge.app.history.replays import BacktestReport
+    from planforge.app.history.reruns import Rerun
     from planforge.kernel.replay import Replay
     from planforge.kernel.replay.backtest import Backtest, Cost, End
     from planforge.kernel.replay.differences import Difference
@@ -36,7 +36,7 @@ def replay(run: str) -> int:
     recording. Otherwise the first difference is shown with both sides, and the exit code is 1. An unfinished
     run is compared up to the end of its recording.
     """
-    from planforge.app.replays import replay as decide_again
+    from planforge.app.history.replays import replay as decide_again
 
     found = decide_again(here(), run)
     show(found, _replay)
@@ -96,7 +96,7 @@ def prove(run: str, output: Path, force: bool, no_files: bool) -> None:
     other events; the objects they refer to; and the commits, trees and files that were checked. `planforge
     check-proof` needs nothing else.
     """
-    from planforge.app.proofs import prove as write
+    from planforge.app.history.proofs import prove as write
 
     show(write(here(), run, output, force=force, files=not no_files), _proved)
 
@@ -130,7 +130,7 @@ def check_proof(file: Path, rerun: bool, repo: Path | None) -> int:
     Compare the printed head with one from another source: a person who rewrites the whole ledger can also
     write a new proof.
     """
-    from planforge.app.proof_checks import check
+    from planforge.app.history.proof_checks import check
 
     if repo is not None and not rerun:
         raise click.UsageError("`--repo` needs `--rerun`")
@@ -139,7 +139,7 @@ def check_proof(file: Path, rerun: bool, repo: Path | None) -> int:
     if rerun and found.holds:
         import asyncio
 
-        from planforge.app.reruns import rerun as run_again
+        from planforge.app.history.reruns import rerun as run_again
 
         talk(f"running the checks of {found.about.run} again: this is code from the proof")
         reruns = asyncio.run(run_again(proof, repo))
@@ -184,7 +184,7 @@ def backtest(run: str, settings: tuple[str, ...]) -> None:
       planforge backtest run-001 --set loop.cap=3
       planforge backtest run-002 --set run.attempts=1 --set run.jobs=1
     """
-    from planforge.app.replays import backtest as decide_again
+    from planforge.app.history.replays import backtest as decide_again
 
     show(decide_again(here(), run, settings), _backtest)
 

@@ -11,7 +11,7 @@ from planforge.interfaces.cli.layout import paragraphs, section, table
 from planforge.interfaces.cli.output import json_option, show
 
 if TYPE_CHECKING:
-    from planforge.app.roles import RoleView
+    from planforge.app.agents.roles import RoleView
 
 
 @click.group()
@@ -31,7 +31,7 @@ def list_() -> None:
     Shows which agent would be asked now, from `agents.roles`, `agents.default`, `agents.cross_vendor_auditor`
     and the installed agents. `planforge role show ROLE` explains why.
     """
-    from planforge.app import roles
+    from planforge.app.agents import roles
 
     rows = roles.listed(settings_root())
     head = ("role", "access", "tier", "agent", "model", "answers", "skills")
@@ -60,7 +60,7 @@ def show_(name: str) -> None:
     Example:
       planforge role show developer
     """
-    from planforge.app import roles
+    from planforge.app.agents import roles
 
     show(roles.show(settings_root(), name), _page)
 

@@ -14,8 +14,8 @@ from planforge.interfaces.cli.output import json_option, show
 from planforge.interfaces.cli.typed import next_lines, text
 
 if TYPE_CHECKING:
+    from planforge.app.overview.report import Document
     from planforge.app.project import Project
-    from planforge.app.report import Document
 
 
 @click.command()

@@ -15,7 +15,7 @@ from planforge.interfaces.cli.output import json_option, show
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
-    from planforge.app.scanning import Scanned
+    from planforge.app.evidence.scanning import Scanned
     from planforge.rules.scanning import Issue
 
 QUIET_SECONDS = 1.0
@@ -59,7 +59,7 @@ def scan(
       planforge scan --diff main
       planforge scan --format sarif > scan.sarif
     """
-    from planforge.app import scanning
+    from planforge.app.evidence import scanning
 
     with _Line() as line:
         found = scanning.scan(

@@ -12,7 +12,7 @@ from planforge.interfaces.cli.output import json_option, show
 from planforge.interfaces.cli.typed import line
 
 if TYPE_CHECKING:
-    from planforge.app.doctor import Diagnosis
+    from planforge.app.upkeep.doctor import Diagnosis
 
 MARKS = {"ok": "✓ ok", "warn": "⚠ warn", "fail": "✗ fail", "unknown": "? unknown"}
 
@@ -24,7 +24,7 @@ def init() -> None:
 
     Creates `.planforge`, which git ignores, and `planforge.toml`, unless they exist.
     """
-    from planforge.app.setup import initialise
+    from planforge.app.upkeep.setup import initialise
 
     made = initialise(Path.cwd())
     what = "wrote" if made.settings_written else "left"
@@ -51,7 +51,7 @@ def doctor(fix: bool) -> int:
       planforge doctor --fix
       planforge doctor --json | jq '.findings[] | select(.status != "ok")'
     """
-    from planforge.app.doctor import diagnose, mend
+    from planforge.app.upkeep.doctor import diagnose, mend
 
     found = mend(Path.cwd()) if fix else diagnose(Path.cwd())
     show(found, _diagnosis)

@@ -15,7 +15,7 @@ from planforge.interfaces.cli.output import json_option, show, talk
 from planforge.interfaces.cli.progress import SIGNALS
 
 if TYPE_CHECKING:
-    from planforge.app.task_rows import TaskRow
+    from planforge.app.items.task_rows import TaskRow
     from planforge.app.tasks import TaskView
 
 
@@ -37,7 +37,7 @@ def list_() -> None:
       planforge task list
       planforge task list --json | jq -r '.[] | select(.status == "escalated") | .task'
     """
-    from planforge.app import task_rows
+    from planforge.app.items import task_rows
 
     found = task_rows.rows(here())
     rows = [(each.task, each.status, each.pipeline, each.stage, visible(each.title)) for each in found]

@@ -16,8 +16,8 @@ from planforge.kernel.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planforge.app.cleanup import Cleanup
-    from planforge.app.recovery import Recoverable, Restored, Shown, WorktreeList
+    from planforge.app.upkeep.cleanup import Cleanup
+    from planforge.app.upkeep.recovery import Recoverable, Restored, Shown, WorktreeList
     from planforge.workspace.worktrees.cleanup import Item
 
 
@@ -43,7 +43,7 @@ def list_() -> None:
       planforge worktree list
       planforge worktree list --json | jq '.worktrees[] | select(.dirty).path'
     """
-    from planforge.app import recovery
+    from planforge.app.upkeep import recovery
 
     show(recovery.worktrees(here()), _worktrees)
 
@@ -78,7 +78,7 @@ def recover(
       planforge recover run-002/phase-1-1.left --to /tmp/look
       planforge recover run-002/phase-1-1.left --branch rescued
     """
-    from planforge.app import recovery
+    from planforge.app.upkeep import recovery
 
     if name is None:
         if directory or branch:
@@ -125,7 +125,7 @@ def cleanup(yes: bool, older_than: int | None, archived: bool, interrupted: bool
       planforge cleanup --yes
       planforge cleanup --older-than 30 --yes
     """
-    from planforge.app import cleanup as cleaning
+    from planforge.app.upkeep import cleanup as cleaning
 
     done = cleaning.clean(here(), yes=yes, older_than=older_than, archived=archived, interrupted=interrupted)
     show(done, _cleaned)

@@ -60,7 +60,7 @@ def graph(plan: str | None, form: str, text: str | None, **asked: Any) -> None:
       planforge graph --diff plan-001 plan-001.r2
       planforge graph --query '{"query": "critical_path", "plan": "plan-001"}'
     """
-    from planforge.app import graphs
+    from planforge.app.history import graphs
     from planforge.interfaces.cli.commands.graph import drawing
 
     project = here()
@@ -73,14 +73,14 @@ def graph(plan: str | None, form: str, text: str | None, **asked: Any) -> None:
 
 
 def _named(project: Project, plan: str | None) -> str:
-    from planforge.app import graphs
+    from planforge.app.history import graphs
 
     return graphs.node(project, plan) if plan else graphs.latest(project)
 
 
 def _query(project: Project, plan: str | None, text: str | None, asked: dict[str, Any]) -> GraphQuery | None:
     """The one query that the options ask for; None if the plan is to be drawn."""
-    from planforge.app.graphs import node
+    from planforge.app.history.graphs import node
     from planforge.kernel.graph import queries
 
     given = [name for name, value in {**asked, "query": text}.items() if value]
@@ -133,7 +133,7 @@ def why(step: str, gate: str | None, risk: str | None, reason: str) -> None:
       planforge why 1/phase-2 --open legal
       planforge why 1/phase-2 --settle risk-1 --reason "measured: it is fast enough"
     """
-    from planforge.app import graphs
+    from planforge.app.history import graphs
     from planforge.interfaces.cli.commands.graph import drawing
 
     project = here()
@@ -160,7 +160,7 @@ def score(name: str) -> None:
       planforge score 1/phase-1
       planforge score 1 --json
     """
-    from planforge.app import graphs
+    from planforge.app.history import graphs
     from planforge.interfaces.cli.commands.graph import drawing
 
     show(graphs.scores(here(), name), drawing.scores)

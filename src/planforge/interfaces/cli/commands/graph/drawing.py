@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import singledispatch
 
-from planforge.app.graphs import Picture, Scores, ScoreView
+from planforge.app.history.graphs import Picture, Scores, ScoreView
 from planforge.interfaces.cli import layout
 from planforge.interfaces.cli.event_words import first_line, said
 from planforge.interfaces.cli.layout import padded, paragraphs, table, width
@@ -217,7 +217,7 @@ def _plain(value: str | int | tuple[str, ...]) -> str:
 
 @answer.register(queries.Moments)
 def _(found: queries.Moments) -> str:
-    from planforge.app.graphs import fact
+    from planforge.app.history.graphs import fact
 
     rows = [
         (str(item.seq), item.at[11:19], item.kind, first_line(said(fact(item)), 100)) for item in found.events

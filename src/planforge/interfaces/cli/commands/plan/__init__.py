@@ -19,8 +19,8 @@ from planforge.interfaces.cli.output import json_option, show, talk, wants_json
 from planforge.interfaces.cli.typed import line, next_lines, text
 
 if TYPE_CHECKING:
-    from planforge.app.plan_pages import PlanView
-    from planforge.app.plans import PlanRow
+    from planforge.app.items.plans import PlanRow
+    from planforge.app.plans.pages import PlanView
     from planforge.app.project import Project
 
 STATUSES = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING", "DONE", "CLOSED", "CANCELLED")
@@ -67,7 +67,7 @@ def list_(status: str | None) -> None:
       planforge plan list
       planforge plan list --status review --json
     """
-    from planforge.app import plans
+    from planforge.app.items import plans
 
     project = here()
     found, unknown = plans.listed(project, status or ""), len(plans.unknown(project))
@@ -102,14 +102,15 @@ def show_(plan_id: str, recorded: bool) -> None:
       planforge plan show 1
       planforge plan show 1 --recorded > docs/plans/plan-001-restored.md
     """
-    from planforge.app import plan_pages, plans
+    from planforge.app.items import plans
+    from planforge.app.plans import pages
 
     project = here()
     if recorded:
         text = plans.recorded_text(project, plan_id)
         show({"text": text}, text)
     else:
-        show(plan_pages.view(project, plan_id), _view)
+        show(pages.view(project, plan_id), _view)
 
 
 def _view(view: PlanView) -> str:
@@ -147,8 +148,9 @@ def approve(plan_id: str, actor: str | None, seen: str | None) -> None:
       planforge plan approve 1
       planforge plan approve 1 --seen cefe3305d8b3 --as "Ada Lovelace"
     """
-    from planforge.app import phases, plans, statuses
-    from planforge.app.decisions import approvals, deciders
+    from planforge.app.decisions import approvals, deciders, statuses
+    from planforge.app.items import plans
+    from planforge.app.plans import phases
 
     project = here()
     who = deciders.person_or_script(project, actor)
@@ -180,8 +182,8 @@ def cancel(plan_id: str, actor: str | None, reason: str) -> None:
     Example:
       planforge plan cancel 1 --reason "the request was withdrawn"
     """
-    from planforge.app import cancellation, statuses
-    from planforge.app.decisions import deciders
+    from planforge.app import cancellation
+    from planforge.app.decisions import deciders, statuses
 
     project = here()
     who = deciders.person_or_script(project, actor)
@@ -212,8 +214,8 @@ def close(plan_id: str, actor: str | None, reason: str, override: bool, unlanded
       planforge plan close 1 --override --reason "finished by hand in 4f2a9c1"
       planforge plan close 1 --unlanded --reason "another way was chosen"
     """
-    from planforge.app import plans, statuses
-    from planforge.app.decisions import deciders
+    from planforge.app.decisions import deciders, statuses
+    from planforge.app.items import plans
 
     if (override or unlanded) and not reason.strip():
         raise click.UsageError("--override and --unlanded need a reason: --reason TEXT")
@@ -251,8 +253,8 @@ def reopen(plan_id: str, actor: str | None, reason: str) -> None:
     Example:
       planforge plan reopen 1 --reason "it is wanted after all"
     """
-    from planforge.app import report, statuses
-    from planforge.app.decisions import deciders
+    from planforge.app.decisions import deciders, statuses
+    from planforge.app.overview import report
 
     project = here()
     who = deciders.person_or_script(project, actor)

@@ -13,8 +13,8 @@ from planforge.interfaces.cli.options import actor_option
 from planforge.interfaces.cli.output import json_option, show, talk
 
 if TYPE_CHECKING:
-    from planforge.app.adopting import Adopted
-    from planforge.app.creating import Created
+    from planforge.app.plans.adoption import Adopted
+    from planforge.app.plans.creation import Created
 
 task_option = click.option(
     "--task", default="", metavar="TASK-ID", help="The task that it is for; by default a new one."
@@ -41,11 +41,11 @@ def create(description: str, context: str | None, issue: str | None, task: str, 
       git log -5 | planforge plan create "Undo the last release" --context -
       planforge plan create "this" --task task-003
     """
-    from planforge.app import creating
+    from planforge.app.plans import creation
 
     project = here()
     found = inputs.given(project, context, issue)
-    show(creating.create(project, description, context=found, task=task, new=new), _made)
+    show(creation.create(project, description, context=found, task=task, new=new), _made)
 
 
 @click.command(name="import")
@@ -67,10 +67,10 @@ def import_(source_: str, task: str, new: bool) -> None:
       planforge plan import owner/repo#12
       planforge plan import docs/design.md --json
     """
-    from planforge.app import creating
+    from planforge.app.plans import creation
 
     project = here()
-    show(creating.adopt(project, inputs.source(project, source_), task=task, new=new), _made)
+    show(creation.adopt(project, inputs.source(project, source_), task=task, new=new), _made)
 
 
 @click.command()
@@ -91,14 +91,14 @@ def adopt(plan_ids: tuple[str, ...], every: bool, actor: str | None) -> int:
       planforge plan adopt --all
       planforge plan adopt 7 12
     """
-    from planforge.app import adopting
     from planforge.app.decisions import deciders
+    from planforge.app.plans import adoption
 
     if every == bool(plan_ids):
         raise click.UsageError("name the plans, or adopt all of them with --all")
     project = here()
     who = deciders.person_or_script(project, actor)
-    found = adopting.adopt(project, plan_ids, actor=who)
+    found = adoption.adopt(project, plan_ids, actor=who)
     show(found, _adopted)
     for each in found.refused:
         talk(f"! {each.path}: {each.reason}")
@@ -146,7 +146,7 @@ def tasks() -> None:
       planforge plan tasks
       planforge plan show ws-007
     """
-    from planforge.app import backing
+    from planforge.app.items import backing
 
     found = backing.rows(here())
     rows = [(each.task, each.status, each.title, each.plan, each.close_reason) for each in found]

@@ -11,7 +11,7 @@ from planforge.interfaces.cli.layout import paragraphs, visible
 from planforge.interfaces.cli.output import json_option, show
 
 if TYPE_CHECKING:
-    from planforge.app.plan_rounds import PlanDiff
+    from planforge.app.items.plan_rounds import PlanDiff
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -36,7 +36,7 @@ def diff(plan_id: str, rounds: tuple[str, str]) -> None:
       planforge plan diff 1 --rounds 1 2
       planforge plan diff 1                 # what you changed since the last audit
     """
-    from planforge.app import plan_rounds
+    from planforge.app.items import plan_rounds
 
     show(plan_rounds.diff(here(), plan_id, *rounds), _shown)
 

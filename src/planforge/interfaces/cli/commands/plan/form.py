@@ -61,7 +61,7 @@ def audit(plan: Path, structural: bool) -> int:
 
 
 def _text(name: str) -> str:
-    from planforge.app import plans
+    from planforge.app.items import plans
 
     project = here()
     return plans.text(project, plans.row(project, name))
@@ -112,7 +112,7 @@ def decompose(file: Path, parallel: bool | None, max_files: int) -> None:
       planforge plan decompose docs/design.md
       planforge plan decompose - --json < plan.md | jq '.[].files'
     """
-    from planforge.app import phase_views
+    from planforge.app.items import phase_views
     from planforge.documents.phases import decompose as decomposed
 
     text = inputs.text(file)

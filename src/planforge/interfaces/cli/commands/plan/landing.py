@@ -13,7 +13,7 @@ from planforge.interfaces.cli.options import actor_option
 from planforge.interfaces.cli.output import json_option, show, wants_json
 
 if TYPE_CHECKING:
-    from planforge.app.pull_requests import PullRequest
+    from planforge.app.plans.pull_requests import PullRequest
 
 PR = "Open a pull request with its evidence through your `gh`, instead of landing it."
 
@@ -44,8 +44,9 @@ def land(
       planforge plan land 17 --pr --dry-run
       planforge plan land 17 --pr --onto main --remote upstream
     """
-    from planforge.app import landing, pull_requests
+    from planforge.app import landing
     from planforge.app.decisions import deciders
+    from planforge.app.plans import pull_requests
 
     project = here()
     if not pr:
@@ -94,7 +95,7 @@ def evidence(plan_id: str, markdown: bool) -> None:
       planforge plan evidence 17 --json
       planforge plan evidence fix-003 > evidence.md
     """
-    from planforge.app import plan_evidence
+    from planforge.app.items import plan_evidence
     from planforge.documents import evidence_page
 
     if markdown and wants_json():

@@ -15,7 +15,7 @@ from planforge.interfaces.cli.typed import line
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
-    from planforge.app.phases import PhasesView
+    from planforge.app.plans.phases import PhasesView
 
 SIDE_BY_SIDE = "Split the plan into phases that can run at the same time, or into a chain."
 
@@ -37,7 +37,7 @@ def phases(plan_id: str, regenerate: bool, keep_done: bool, parallel: bool | Non
       planforge plan phases 17
       planforge plan phases 17 --regenerate --keep-done
     """
-    from planforge.app import phases as found
+    from planforge.app.plans import phases as found
 
     if keep_done and not regenerate:
         raise click.UsageError("--keep-done needs --regenerate")
@@ -97,8 +97,8 @@ def skip(plan_id: str, phase: str | None, actor: str | None, reason: str) -> Non
       planforge plan skip 17 --reason "done by hand"
       planforge plan skip 17 phase-3 --reason "not needed any more"
     """
-    from planforge.app import phases as found
     from planforge.app.decisions import deciders
+    from planforge.app.plans import phases as found
 
     project = here()
     who = deciders.person_or_script(project, actor)
@@ -118,8 +118,8 @@ def skip_to(plan_id: str, phase: str, actor: str | None, reason: str) -> None:
     Example:
       planforge plan skip-to 17 phase-4 --reason "the first three landed by hand"
     """
-    from planforge.app import phases as found
     from planforge.app.decisions import deciders
+    from planforge.app.plans import phases as found
 
     project = here()
     who = deciders.person_or_script(project, actor)

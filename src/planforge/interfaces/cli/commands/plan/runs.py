@@ -75,14 +75,14 @@ def retry(plan_id: str, phase: str | None) -> int:
       planforge plan retry 17
       planforge plan retry 17 phase-3
     """
-    from planforge.app.work import begin_retry
+    from planforge.app.plans.work import begin_retry
 
     project = here()
     return drive(project, begin_retry(project, plan_id, phase))
 
 
 def _run(plan_id: str, *, parallel: bool = False, jobs: int | None = None, only: str = "") -> int:
-    from planforge.app.work import begin_plan_run
+    from planforge.app.plans.work import begin_plan_run
 
     project = here()
     return drive(project, begin_plan_run(project, plan_id, parallel=parallel, jobs=jobs, only=only))

@@ -1,0 +1,1 @@
+"""Who does the work: which agent plays a role, in which conversation, within which limits."""

@@ -1,0 +1,1 @@
+"""Evidence: gathered by running checks, and by looking at a change."""

@@ -1,0 +1,1 @@
+"""What has happened: replayed, proved, asked about, checked."""

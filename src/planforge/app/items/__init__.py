@@ -1,0 +1,1 @@
+"""What people work on: its rows, its documents, and what is shown of it."""

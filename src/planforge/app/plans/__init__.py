@@ -1,0 +1,1 @@
+"""Plans and fixes: made, carried out, taken in."""

@@ -1,0 +1,1 @@
+"""What keeps a project in order."""
