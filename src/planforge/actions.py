@@ -20,7 +20,7 @@ Verb = Literal[
     "cancel", "chat", "check-proof", "cleanup", "context", "demo", "doctor", "evidence", "fix", "forge",
     "forge cancel", "forge status", "gate approve", "gate check", "gate list", "gate reject", "gate show",
     "graph", "handoff list", "handoff show", "init", "land", "lease list", "lease release", "lesson add",
-    "lesson list", "lesson promote", "lesson show", "lesson stale", "lesson supersede", "log",
+    "lesson list", "lesson promote", "lesson show", "lesson stale", "lesson supersede", "link", "log",
     "pipeline check", "pipeline list", "pipeline run", "pipeline show", "plan adopt", "plan approve",
     "plan audit", "plan cancel", "plan close", "plan create", "plan decompose", "plan diff",
     "plan evidence", "plan import", "plan land", "plan list", "plan phases", "plan reopen",

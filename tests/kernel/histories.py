@@ -431,6 +431,7 @@ STORY: tuple[tuple[str, Event], ...] = (
             commit="dec0de",
         ),
     ),
+    ("plan-002", events.ItemLinked(item="plan-002", after=("plan-001",), actor="A")),
     (
         "plan-002",
         events.ItemMoved(item="plan-002", by="cancel", status="CANCELLED", actor="A", reason="not needed"),

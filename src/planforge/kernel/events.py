@@ -204,6 +204,14 @@ class ItemMoved(Event, frozen=True, kw_only=True):
     """The commit on its branch that had not landed."""
 
 
+class ItemLinked(Event, frozen=True, kw_only=True):
+    """What an item comes after, in place of what was said before: it waits until all of that is over."""
+
+    item: str
+    after: tuple[str, ...] = ()
+    actor: str
+
+
 # Plans
 
 
@@ -1084,6 +1092,7 @@ AnyEvent = (
     | RunEnded
     | ItemOpened
     | ItemMoved
+    | ItemLinked
     | PlanWritten
     | AuditRecorded
     | PlanForged

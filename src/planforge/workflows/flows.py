@@ -81,6 +81,8 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     """How a person ends a run of a subject."""
     following: Callable[[Story], tuple[Hint, ...]] | None = _nothing
     """What a person can do after a run; None if the phases of its plan say that."""
+    in_order: bool = False
+    """Whether it waits for what its item comes after (`kernel/work/links.py`)."""
     needs: tuple[str, ...] = ()
     """Groups of effects that have to be performed besides the usual ones (`app/compose.py`)."""
     told: str = "run"
@@ -186,6 +188,7 @@ DECLARED = (
     Declaration(
         name="plan_run",
         flow=plan_run,
+        in_order=True,
         request=PlanRunRequest,
         version=2,
         outcome=_plan_ran,
@@ -204,6 +207,7 @@ DECLARED = (
     Declaration(
         name="pipeline",
         flow=pipeline,
+        in_order=True,
         request=PipelineRequest,
         version=2,
         outcome=_through_pipeline,

@@ -17,6 +17,7 @@ from functools import singledispatchmethod
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from planforge.app.items import plans, task_rows
 from planforge.errors import CannotPerform
@@ -27,6 +28,7 @@ from planforge.kernel.filters import Filter, read
 from planforge.kernel.graph.queries import Moment as Happened
 from planforge.kernel.graph.steps import happened
 from planforge.kernel.work.items import Kind, is_named, kind_of
+from planforge.kernel.work.links import waits_for
 from planforge.workspace.archive import ARCHIVE
 from planforge.workspace.git import Git
 from planforge.workspace.landing.merges import Work, beyond, changed, facts, is_ancestor
@@ -243,8 +245,27 @@ def queue(project: Project, branch: str, tip: str, names: Collection[str] = ()) 
                 ready.append(item)
             else:
                 held.append(item)
+    ready, waiting = _by_links(project, ready, landed)
     ages = {found.plan: found.age for found in stories.values()}
-    return Queue(ready=_in_order(ready, ages), held=tuple(held), landed=tuple(landed))
+    return Queue(ready=_in_order(ready, ages), held=(*held, *waiting), landed=tuple(landed))
+
+
+def _by_links(
+    project: Project, ready: list[QueuedPlan], landed: Collection[str]
+) -> tuple[list[QueuedPlan], list[HeldPlan]]:
+    """What a person has said to come after something waits for it: for its turn, or until it is done."""
+    waits = {item.plan: {*waits_for(project.ledger, item.plan)} - {*landed} for item in ready}
+    held: list[HeldPlan] = []
+    while late := [item for item in ready if not waits[item.plan] <= {each.plan for each in ready}]:
+        ready = [item for item in ready if item not in late]
+        held += [
+            HeldPlan(
+                plan=item.plan,
+                reason=f"it comes after {', '.join(sorted(waits[item.plan]))}, which has not landed",
+            )
+            for item in late
+        ]
+    return [replace(item, after=tuple(sorted({*item.after, *waits[item.plan]}))) for item in ready], held
 
 
 def has(git: Git, tip: str, commit: str) -> bool:

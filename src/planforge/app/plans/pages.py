@@ -10,6 +10,7 @@ from planforge.app.decisions import approvals
 from planforge.app.items import plans
 from planforge.app.items.plans import PlanRow, StepRow
 from planforge.documents.plan import content_hash
+from planforge.kernel.work.links import Before, before
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -28,6 +29,8 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     """The hash of the plan as it is on disk now, which an approval is bound to."""
     steps: tuple[StepRow, ...]
     badge: str = ""
+    after: tuple[Before, ...] = ()
+    """What it comes after."""
 
 
 def view(project: Project, name: str) -> PlanView:
@@ -45,4 +48,5 @@ def view(project: Project, name: str) -> PlanView:
         content=content,
         steps=known,
         badge=plans.shown_badge(plan, known),
+        after=before(project.ledger, plan.plan),
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import msgspec
 
     from planforge.app.project import Project
-    from planforge.kernel.events import Event, ItemOpened, Payload
+    from planforge.kernel.events import Event, ItemOpened, Payload, RunStarted
 
     Facts = Callable[[], Sequence[Event]]
 
@@ -51,7 +51,7 @@ def begin(
         )
         created = [redact.struct(event) for event in also]
         try:
-            _append(project, Write(run, 0, [started]), subject, created, approved, alone=alone)
+            _append(project, started, created, approved, alone=alone)
         except Conflict:
             if also and project.ledger.version(subject):
                 raise
@@ -60,14 +60,33 @@ def begin(
 
 
 def _append(
-    project: Project, begun: Write, subject: str, created: Sequence[Event], approved: Facts, *, alone: bool
+    project: Project, begun: RunStarted, created: Sequence[Event], approved: Facts, *, alone: bool
 ) -> None:
+    from planforge.workflows.flows import FLOWS
+
     def decide() -> list[Write]:
         if alone:
-            require_free(project, subject)
-        return [begun, *([Write(subject, 0, [*created, *approved()])] if created else [])]
+            require_free(project, begun.subject)
+        if FLOWS[begun.flow].in_order:
+            _require_turn(project, begun.subject)
+        opened = [Write(begun.subject, 0, [*created, *approved()])] if created else []
+        return [Write(begun.run, 0, [begun]), *opened]
 
     project.ledger.transact(decide)
+
+
+def _require_turn(project: Project, item: str) -> None:
+    """Refuse to carry out what comes after something that is not over."""
+    from planforge.kernel.work.links import waits_for
+
+    if names := waits_for(project.ledger, item):
+        raise RefusedByGate(
+            f"`{item}` comes after {' and '.join(f'`{name}`' for name in names)}, which has not landed",
+            Advice(
+                "carry that out and land it, or say that it need not wait: {}",
+                Action("link", item, clear=True),
+            ),
+        )
 
 
 def require_free(project: Project, subject: str) -> None:

@@ -17,7 +17,7 @@ import msgspec
 from planforge.errors import LedgerUnreadable
 from planforge.kernel.ledger.wal import PAGE_BYTES, unread
 
-FORMAT = 8
+FORMAT = 9
 """The layout of the file, projections included. An earlier one is brought up to date when it is opened; a
 later one is refused, never guessed at."""
 

@@ -32,6 +32,7 @@ CREATE VIEW plans AS SELECT item AS plan, title, status, path, content, object, 
   FROM items WHERE kind IN ('plan', 'fix');
 CREATE VIEW tasks AS SELECT item AS task, title, request, pipeline, path, status, stage, reason, branch,
   landed, updated_at FROM items WHERE kind = 'task';
+CREATE TABLE links(item TEXT NOT NULL, after TEXT NOT NULL, PRIMARY KEY(item, after)) STRICT, WITHOUT ROWID;
 CREATE TABLE unlanded(plan TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 CREATE TABLE stages(
   task TEXT NOT NULL, stage TEXT NOT NULL, iteration INTEGER NOT NULL, outcome TEXT NOT NULL,
@@ -40,7 +41,7 @@ CREATE TABLE stages(
 ) STRICT, WITHOUT ROWID;
 """
 
-NAMES = ("items", "unlanded", "stages")
+NAMES = ("items", "links", "unlanded", "stages")
 
 OWN = "ws-"
 """How the tasks begin that plans bring with them."""
@@ -72,6 +73,13 @@ def _(db: apsw.Connection, event: events.ItemMoved, recorded: Recorded) -> None:
         db.execute("DELETE FROM unlanded WHERE plan = ?", (event.item,))
         if event.status == "DONE" and event.unlanded:
             db.execute("INSERT INTO unlanded VALUES (?)", (event.item,))
+
+
+@folds.of(events.ItemLinked)
+def _(db: apsw.Connection, event: events.ItemLinked, recorded: Recorded) -> None:
+    _set(db, recorded, event.item)
+    db.execute("DELETE FROM links WHERE item = ?", (event.item,))
+    db.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", [(event.item, name) for name in event.after])
 
 
 # Plans and fixes

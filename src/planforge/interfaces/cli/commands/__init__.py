@@ -23,6 +23,7 @@ SECTIONS = {
         "task": ("task", "List, show and resume the tasks that pipelines work on"),
         "chat": ("chat", "Type short commands, and talk to an agent about the project"),
         "land": ("land", "Merge finished plans into your branch, tested again"),
+        "link": ("link", "Say which plans and tasks have to land before another one"),
         "resume": ("run", "Resume interrupted runs"),
         "cancel": ("run", "Cancel a run, also one in another terminal"),
     },

@@ -123,6 +123,8 @@ def _view(view: PlanView) -> str:
         head.append("edited  the file differs from what was last written or approved")
     if view.approved_by:
         head.append(f"yes     by {view.approved_by}, not used yet")
+    if waits := [each.item for each in view.after if not each.over]:
+        head.append(f"waits   for {', '.join(waits)}")
     if plan.branch:
         head.append(f"branch  {plan.branch} at {plan.landed[:12]}")
     steps = [
