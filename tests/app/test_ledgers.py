@@ -47,6 +47,14 @@ SPOILT = [
     ),
     ("DROP INDEX runs_by_subject", "table `runs`: `runs_by_subject` is gone"),
     ("CREATE INDEX mine ON runs(reason)", "table `runs`: `mine` is none of Planforge's"),
+    (
+        "CREATE TRIGGER sqliteX AFTER INSERT ON events BEGIN DELETE FROM items; END",
+        "table `events`: `sqliteX` is none of Planforge's",
+    ),
+    (
+        "CREATE TRIGGER mine AFTER INSERT ON items BEGIN DELETE FROM items; END",
+        "table `items`: `mine` is none of Planforge's",
+    ),
     ("ALTER TABLE runs ADD COLUMN note TEXT", "table `runs`: it is made in another way"),
     ("DROP TABLE steps", "table `steps`: it is gone"),
 ]

@@ -11,6 +11,7 @@ import os
 import random
 import shutil
 import subprocess
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from kernel.histories import Clock
 from kernel.ledger_contract import parked, started
 from kernel.processes import child
 from planforge.errors import PlanforgeError
-from planforge.kernel.events import ItemOpened
+from planforge.kernel.events import ItemOpened, Payload, RunStarted
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.ledger.storage import FORMAT
 from planforge.kernel.ledger.wal import PAGE_BYTES
@@ -91,6 +92,42 @@ def test_a_ledger_of_a_newer_version_is_refused_and_left_alone(project: Path) ->
         assert code == 3
         assert message.endswith(f"has format {FORMAT + 1}, this Planforge reads format {FORMAT}")
     assert files(project) == before
+
+
+@pytest.mark.parametrize("name", ["ledger.db", "ledger.db-wal", "ledger.db-shm"])
+def test_what_is_no_file_is_refused_and_not_waited_for(project: Path, name: str) -> None:
+    path = state(project) / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    for command in (*READING, ("plan", "create", "Another")):
+        assert said(project, *command) == (3, f"error: `{path}` is not a file")
+
+
+@pytest.mark.parametrize(
+    ("flow", "version", "problem"),
+    [
+        ("moon", 1, "`run-009` is a `moon`, which this Planforge does not know"),
+        ("land", 900, "`run-009` was recorded by version 900 of `land`, this Planforge has version 2"),
+        (
+            "land",
+            2,
+            "the request of `run-009` does not fit `land` as it is now: Expected `object`, got `null`",
+        ),
+    ],
+)
+def test_a_run_of_another_version_is_not_taken_up_and_can_be_ended(
+    project: Path, flow: str, version: int, problem: str
+) -> None:
+    begun = RunStarted(run="run-009", flow=flow, flow_version=version, subject="plan-001", request=Payload())
+    with closing(Ledger.open(state(project))) as ledger:
+        ledger.append("run-009", [begun], expected=0)
+    resumed = planforge("resume", "run-009", cwd=project)
+    assert resumed.returncode == 1
+    assert f"error: {problem}\n" in resumed.stderr
+    assert "`planforge cancel run-009 --reason TEXT`" in resumed.stderr
+    assert said(project, "replay", "run-009") == (1, f"error: {problem}")
+    assert said(project, "cancel", "run-009", "--reason", "it is over")[0] == 0
+    assert said(project, "verify")[0] == 0
 
 
 def test_an_event_of_a_newer_version_is_refused_by_its_number(project: Path) -> None:

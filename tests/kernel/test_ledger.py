@@ -136,7 +136,7 @@ SPOILT: list[tuple[Callable[[Path], None], str]] = [
     (truncated, "is corrupt"),
     (zeroed, "is corrupt"),
     (missing, "there is no ledger at"),
-    (a_folder, "cannot open the ledger"),
+    (a_folder, "is not a file"),
 ]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import msgspec
 
-from planforge.actions import TEXT, Action, Advice
+from planforge.actions import Action, Advice
 from planforge.app import cancellation, compose
 from planforge.app.agents.audience import NOBODY, Audience
 from planforge.app.agents.calls import remove_homes
@@ -34,7 +35,7 @@ from planforge.kernel.driver import Driver
 from planforge.kernel.events import CancelRequested, Recorded, RunEnded, RunParked, RunStarted
 from planforge.kernel.locks import held
 from planforge.kernel.payloads import unpack
-from planforge.workflows.flows import FLOWS
+from planforge.workflows.flows import Declaration, asked, way_on
 from planforge.workspace import processes
 from planforge.workspace.worktrees import Worktrees
 
@@ -74,7 +75,7 @@ def _held(
 ) -> Ended:
     """Drive a run whose lock is ours; `begun` gets what stops it, which any thread may call."""
 
-    async def stoppable(started: RunStarted, cast: Cast | None) -> Ended | CancelRequested:
+    async def stoppable(driven: Coroutine[Any, Any, Ended]) -> Ended | CancelRequested:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         cancel = task.cancel
@@ -83,13 +84,14 @@ def _held(
             loop.call_soon_threadsafe(cancel)
 
         begun(stop)
-        return await cancellation.unless_asked(project, run, _driven(project, started, audience, cast))
+        return await cancellation.unless_asked(project, run, driven)
 
     with held(project.lock(run), f"`{run}`"):
         try:
             started = table.started(project, run)
-            with compose.staged(project, FLOWS[started.flow].needs, started.subject) as cast:
-                ended = asyncio.run(stoppable(started, cast))
+            flow, request = _asked(project, started)
+            with compose.staged(project, flow.needs, started.subject) as cast:
+                ended = asyncio.run(stoppable(_driven(project, started, flow, request, audience, cast)))
             if isinstance(ended, Ended):
                 return ended
             # Nothing of it is at work any more; what is left is what there is of a run that nobody drives.
@@ -110,9 +112,23 @@ def _refused(run: str, error: OSError) -> PlanforgeError:
     )
 
 
-async def _driven(project: Project, started: RunStarted, audience: Audience, cast: Cast | None) -> Ended:
-    run, declared = started.run, FLOWS[started.flow]
-    request = msgspec.json.decode(unpack(project.ledger, started.request), type=declared.request)
+def _asked(project: Project, started: RunStarted) -> tuple[Declaration, msgspec.Struct]:
+    try:
+        return asked(started, unpack(project.ledger, started.request))
+    except PlanforgeError as error:
+        error.hint = way_on(started)
+        raise
+
+
+async def _driven(
+    project: Project,
+    started: RunStarted,
+    declared: Declaration,
+    request: msgspec.Struct,
+    audience: Audience,
+    cast: Cast | None,
+) -> Ended:
+    run = started.run
     secret = screening.finder(project, started.subject)
     worktrees = Worktrees(project.git, project.state, run, secret=secret)
     processes.sweep(project.state)
@@ -124,7 +140,7 @@ async def _driven(project: Project, started: RunStarted, audience: Audience, cas
         async with leasing.attended():
             result = await driver.drive(declared.flow(request))
     except Diverged as error:
-        error.hint = _way_on(started)
+        error.hint = way_on(started)
         raise
     except NeedsPerson as error:
         driver.record(RunParked(run=run, reason=error.message))
@@ -154,9 +170,3 @@ def _leave_open(project: Project, started: RunStarted, driver: Driver, reason: s
     for plan in project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", started.subject):
         if plan.status in ("DRAFT", "REVIEW"):
             statuses.mark_as_recorded(project, plan.plan)
-
-
-def _way_on(started: RunStarted) -> Advice:
-    """What to do with a run that cannot be resumed, such as one of another version of Planforge."""
-    again = FLOWS[started.flow].again(started.subject)
-    return Advice("end it with {}, then {}", Action("cancel", started.run, reason=TEXT), again)

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import msgspec
 
 from planforge.actions import TEXT, Action, Advice, Blank, Hint
-from planforge.errors import NeedsPerson, RefusedByGate
+from planforge.errors import NeedsPerson, PlanforgeError, RefusedByGate
 from planforge.kernel.effects import Flow
+from planforge.kernel.events import RunStarted
 from planforge.kernel.wording import counted
 from planforge.workflows.chat import ChatRequest, ChatResult, chat
 from planforge.workflows.course import PipelineRequest, PipelineResult
@@ -255,3 +256,32 @@ DECLARED = (
 )
 
 FLOWS = {each.name: each for each in DECLARED}
+
+
+def end_of(flow: str, run: str, subject: str) -> Action:
+    """How a person ends a run, also one that a later Planforge has begun."""
+    return FLOWS[flow].end(run, subject) if flow in FLOWS else _ended(run, subject)
+
+
+def asked(started: RunStarted, request: bytes) -> tuple[Declaration, msgspec.Struct]:
+    """The flow of a recorded run and its request, if this Planforge has that flow, in that version."""
+    declared = FLOWS.get(started.flow)
+    if declared is None:
+        problem = f"`{started.run}` is a `{started.flow}`, which this Planforge does not know"
+    elif declared.version != started.flow_version:
+        recorded = f"`{started.run}` was recorded by version {started.flow_version} of `{started.flow}`"
+        problem = f"{recorded}, this Planforge has version {declared.version}"
+    else:
+        try:
+            return declared, msgspec.json.decode(request, type=declared.request)
+        except msgspec.MsgspecError as error:
+            problem = f"the request of `{started.run}` does not fit `{started.flow}` as it is now: {error}"
+    raise PlanforgeError(problem, "use the Planforge version that recorded it")
+
+
+def way_on(started: RunStarted) -> Advice:
+    """What to do with a run that cannot be resumed, such as one of another version of Planforge."""
+    cancel = Action("cancel", started.run, reason=TEXT)
+    if started.flow not in FLOWS:
+        return Advice("use the Planforge version that began it, or end it with {}", cancel)
+    return Advice("end it with {}, then {}", cancel, FLOWS[started.flow].again(started.subject))

@@ -115,12 +115,15 @@ def _fold(moment: Ledger, anew: apsw.Connection, progress: Progress | None) -> i
 
 def _differences(moment: Ledger, anew: apsw.Connection) -> Iterator[Difference]:
     """Tables and indexes that are not made as they should be, then rows that are not as they should be."""
+    from planforge.kernel.ledger.storage import GUARDS
     from planforge.kernel.projections import NAMES
 
-    query = "SELECT name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"
+    query = "SELECT name, tbl_name, sql FROM sqlite_schema WHERE name NOT GLOB 'sqlite_*'"
     wanted = {name: (table, sql) for name, table, sql in anew.execute(query)}
-    others = "AND tbl_name NOT IN ('events', 'head', 'cursors')"
-    found = {name: (table, sql) for name, table, sql in moment.query(f"{query} {others}")}
+    others = "AND (tbl_name NOT IN ('events', 'head', 'cursors') OR type = 'trigger')"
+    found = {
+        name: (table, sql) for name, table, sql in moment.query(f"{query} {others}") if name not in GUARDS
+    }
     for name in sorted(wanted.keys() | found.keys()):
         table, _ = wanted.get(name) or found[name]
         what = "it" if name == table else f"`{name}`"

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planforge.errors import InvalidInput, PlanforgeError, did_you_mean
+from planforge.errors import InvalidInput, did_you_mean
 from planforge.kernel import replay as replays
-from planforge.kernel.events import RunEnded, RunStarted
+from planforge.kernel.events import RunEnded
 from planforge.kernel.replay import Replay
 from planforge.kernel.replay import backtest as backtests
 from planforge.kernel.replay.backtest import Backtest
 from planforge.kernel.replay.tape import Asked, Recording, Tape
-from planforge.workflows.flows import FLOWS, Declaration
+from planforge.workflows.flows import Declaration, asked
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -51,7 +51,7 @@ def replay(project: Project, run: str) -> Replay:
 def replayed(recording: Recording, run: str) -> Replay:
     """Decide a recorded run again and compare."""
     tape = Tape(recording, run)
-    declared, request = _asked(tape)
+    declared, request = asked(tape.started, tape.body(tape.started.request))
     return replays.replay(tape, declared.flow(request), _ending(declared, run))
 
 
@@ -65,7 +65,7 @@ def backtested(
 ) -> BacktestReport:
     """Decide a recorded run again with other settings; `watch` gets to see everything that is asked for."""
     tape = Tape(recording, run)
-    declared, request = _asked(tape)
+    declared, request = asked(tape.started, tape.body(tape.started.request))
     changed = tuple(_changed(declared, request, setting) for setting in settings)
     values: Mapping[str, Any] = {SETTINGS[change.setting][0]: change.value for change in changed}
     flow = declared.flow(msgspec.structs.replace(request, **values))
@@ -80,31 +80,6 @@ def _ending(declared: Declaration, run: str) -> Callable[[Any], RunEnded]:
         return RunEnded(run=run, succeeded=found.succeeded, reason=found.reason, exit_code=found.exit_code)
 
     return ending
-
-
-def _asked(tape: Tape) -> tuple[Declaration, msgspec.Struct]:
-    """The flow of a run and its request, if this Planforge has that flow still."""
-    started = tape.started
-    declared = FLOWS.get(started.flow)
-    if declared is None:
-        raise PlanforgeError(f"`{tape.run}` is a `{started.flow}`, which this Planforge does not know")
-    if declared.version != started.flow_version:
-        raise PlanforgeError(
-            f"`{tape.run}` was recorded by version {started.flow_version} of `{started.flow}`, "
-            f"this Planforge has version {declared.version}",
-            "use the Planforge version that recorded it",
-        )
-    return declared, _request(tape, started, declared)
-
-
-def _request(tape: Tape, started: RunStarted, declared: Declaration) -> msgspec.Struct:
-    try:
-        return msgspec.json.decode(tape.body(started.request), type=declared.request)
-    except msgspec.MsgspecError as error:
-        raise PlanforgeError(
-            f"the request of `{tape.run}` does not fit `{started.flow}` as it is now: {error}",
-            "use the Planforge version that recorded it",
-        ) from error
 
 
 def _changed(declared: Declaration, request: msgspec.Struct, setting: str) -> Changed:

@@ -91,12 +91,12 @@ def _require_turn(project: Project, item: str) -> None:
 
 def require_free(project: Project, subject: str) -> None:
     """Refuse to begin anything while a run is at the same, and say what can be done about that one."""
-    from planforge.workflows.flows import FLOWS
+    from planforge.workflows.flows import end_of
 
     for row in table.rows(project, unfinished=True):
         if row.subject != subject:
             continue
-        end = FLOWS[row.flow].end(row.run, subject)
+        end = end_of(row.flow, row.run, subject)
         if row.status == "running":
             raise Locked(
                 f"`{subject}` is being worked on by `{row.run}`",

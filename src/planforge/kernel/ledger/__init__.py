@@ -27,7 +27,7 @@ from planforge.actions import Action, Advice
 from planforge.errors import LedgerUnreadable, LedgerUnwritable, Locked
 from planforge.kernel.ledger import storage
 from planforge.kernel.ledger.shapes import Fault, Write
-from planforge.kernel.ledger.storage import FORMAT, Opened, in_a_line
+from planforge.kernel.ledger.storage import FORMAT, GUARDS, Opened, in_a_line
 from planforge.kernel.objects import Objects
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class Ledger:
     def _fold_anew(self, db: apsw.Connection) -> None:
         from planforge.kernel import projections
 
-        projections.rebuild(db, self.since())
+        projections.rebuild(db, self.since(), GUARDS)
 
     def cursor(self, subscriber: str) -> int:
         """The newest event that `subscriber` has acknowledged."""

@@ -74,7 +74,7 @@ def make(path: Path) -> None:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute(TABLES)
         connection.execute(";\n".join(GUARDS.values()))
-        projections.create(connection)
+        projections.create(connection, GUARDS)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
@@ -144,6 +144,9 @@ def opened(path: Path) -> Opened:
     """A connection to the ledger at `path`."""
     if not path.exists():
         raise LedgerUnreadable(f"there is no ledger at `{path}`")
+    for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        if each.exists() and not each.is_file():  # one that waits for a writer would be waited for
+            raise LedgerUnreadable(f"`{each}` is not a file")
     problem: apsw.Error | None = None
     for way in WAYS:
         if way == WAYS[2] and _log(path):  # which would be left out

@@ -8,7 +8,7 @@ says for each kind of event what it does to them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import apsw
 
@@ -36,20 +36,20 @@ def project(db: apsw.Connection, event: Event, recorded: Recorded) -> None:
         fold(db, event, recorded)
 
 
-def create(db: apsw.Connection) -> None:
-    """Make the tables, empty; those of an earlier layout are thrown away."""
-    kept = ("events", "head", "cursors")
+def create(db: apsw.Connection, guards: Collection[str] = ()) -> None:
+    """Make the tables, empty; those of an earlier layout are thrown away, and triggers that are no guards."""
+    kept = {"events", "head", "cursors", *guards}
     found = db.execute(
-        "SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
+        "SELECT type, name FROM sqlite_schema WHERE type <> 'index' AND name NOT GLOB 'sqlite_*'"
     )
-    for what, name in list(found):
+    for what, name in sorted(found, key=lambda each: each[0] != "trigger"):  # those of a table go with it
         if name not in kept:
             db.execute(f'DROP {what} "{name}"')
     db.execute(TABLES)
 
 
-def rebuild(db: apsw.Connection, history: Iterable[Recorded]) -> None:
+def rebuild(db: apsw.Connection, history: Iterable[Recorded], guards: Collection[str]) -> None:
     """Fold the tables anew; the caller holds the transaction."""
-    create(db)
+    create(db, guards)
     for recorded in history:
         project(db, recorded.event, recorded)
