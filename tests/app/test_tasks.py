@@ -85,6 +85,8 @@ def test_a_task_goes_through_the_default_pipeline_and_replays(shop: Shop) -> Non
     assert go(project, run).exit_code == 0
     found = task_rows.row(project, "1")
     assert (found.status, found.branch) == ("committed", "planforge/task-001")
+    steps = list(project.ledger.query("SELECT step, status FROM steps WHERE plan = 'task-001'"))
+    assert steps == [("implement", "done")]
     assert git(project.root, "show", "planforge/task-001:lines.py") == GOOD.strip()
     assert git(project.root, "show", "HEAD:lines.py") == BAD.strip()
     documents = {path.name for path in (project.root / found.path).iterdir()}

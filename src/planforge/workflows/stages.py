@@ -32,7 +32,7 @@ from planforge.kernel.effects import (
     ReleaseLease,
     WriteDocument,
 )
-from planforge.kernel.events import FrictionNoted, PhasesGenerated, PlannedStep
+from planforge.kernel.events import FrictionNoted, PhasesGenerated, PlannedStep, StepCompleted
 from planforge.kernel.evidence import Evidence, Outcome
 from planforge.kernel.wording import counted
 from planforge.rules import friction
@@ -298,12 +298,15 @@ def _files(course: Course) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*named, *course.files))) if named else ()
 
 
+def _changing(course: Course) -> list[Stage]:
+    return [each for each in course.request.pipeline.stages if course.writes_code(each)]
+
+
 def _steps(course: Course, change: Change) -> PhasesGenerated:
     """The stages that change code, as steps that an agent can hand over."""
-    stages = [each for each in course.request.pipeline.stages if course.writes_code(each)]
     steps = tuple(
         PlannedStep(step=each.name, title=change.title, kind="implement", files=change.files, depends_on=())
-        for each in stages
+        for each in _changing(course)
     )
     return PhasesGenerated(
         plan=change.plan, content=change.content, parallel=False, max_files=0, steps=steps, signatures={}
@@ -431,6 +434,9 @@ async def _landed(course: Course, stage: Stage, iteration: int) -> Came:
     if isinstance(outcome, Rejected):
         return Came(reason=outcome.reason, stuck=True, refused=outcome.person)
     course.commit = outcome.patch.commit
+    for each in _changing(course):
+        number = course.attempts.get(each.name, 1)
+        await Note(StepCompleted(plan=change.plan, step=each.name, attempts=number, score=None))
     return Came(reason=f"landed {course.commit[:12]} on `{change.branch}`")
 
 
