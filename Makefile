@@ -71,9 +71,9 @@ docs: .venv/ready ## Write the help pages
 
 lock: ## Write both lock files again (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
-	  --generate-hashes --no-emit-index-url --no-header --output-file requirements.lock
+	  --generate-hashes --no-emit-index-url --no-strip-extras --no-header --output-file requirements.lock
 	uv pip compile benchmarks/requirements.in --universal --python-version 3.11 --upgrade \
-	  --generate-hashes --no-emit-index-url --no-header --output-file benchmarks/requirements.lock
+	  --generate-hashes --no-emit-index-url --no-strip-extras --no-header --output-file benchmarks/requirements.lock
 
 clean: ## Remove everything that make created
 	rm -rf .venv .venv-bench build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
