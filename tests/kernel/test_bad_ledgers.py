@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import subprocess
 from contextlib import closing
@@ -307,7 +308,12 @@ def test_on_a_read_only_file_system_the_ledger_can_be_read(project: Path) -> Non
     for command in READING:
         done = run_apart(wrapper, project, *command)
         assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout == planforge(*command, cwd=project).stdout
+        assert ageless(done.stdout) == ageless(planforge(*command, cwd=project).stdout)
+
+
+def ageless(text: str) -> str:
+    """A text without how long something has waited, which is more the next time."""
+    return re.sub(r"\b\d+ (s|min)\b", "a while", text)
 
 
 def test_on_a_read_only_file_system_a_change_is_refused_in_a_line(project: Path) -> None:

@@ -140,9 +140,11 @@ def swapped(root: Path, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_directory_swapped_for_a_link_while_it_is_read_gives_nothing_away(swapped: Path) -> None:
-    seen = []
+    seen: list[bytes] = []
     refused = set()
-    for _ in range(READS):
+    for number in range(50 * READS):
+        if number >= READS and seen:  # on a busy machine the directory may be away for long
+            break
         try:
             seen.append(beneath.read(swapped, "d/file", LIMIT))
         except OSError as error:
