@@ -45,8 +45,7 @@ class _Reservation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @folds.of(events.BudgetSet)
-def _(db: apsw.Connection, event: events.BudgetSet, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.BudgetSet, _: Recorded) -> None:
     for kind in KINDS:
         insert = "INSERT INTO budgets VALUES (?, ?, ?, 0, 0, 0)"
         update = "ON CONFLICT(scope, kind) DO UPDATE SET allowed = excluded.allowed"
@@ -54,8 +53,7 @@ def _(db: apsw.Connection, event: events.BudgetSet, recorded: Recorded) -> None:
 
 
 @folds.of(events.BudgetReserved)
-def _(db: apsw.Connection, event: events.BudgetReserved, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.BudgetReserved, _: Recorded) -> None:
     if _find(db, event.reservation) is not None:
         return  # the first one counts; `budgets.reserve` makes no second
     scopes = tuple(dict.fromkeys(event.scopes))
@@ -67,8 +65,7 @@ def _(db: apsw.Connection, event: events.BudgetReserved, recorded: Recorded) -> 
 
 
 @folds.of(events.BudgetSpent)
-def _(db: apsw.Connection, event: events.BudgetSpent, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.BudgetSpent, _: Recorded) -> None:
     found = _find(db, event.reservation)
     if found is None or not found.open:
         return
@@ -83,8 +80,7 @@ def _(db: apsw.Connection, event: events.BudgetSpent, recorded: Recorded) -> Non
 
 
 @folds.of(events.BudgetReconciled)
-def _(db: apsw.Connection, event: events.BudgetReconciled, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.BudgetReconciled, _: Recorded) -> None:
     found = _find(db, event.reservation)
     if found is None or not found.open:
         return

@@ -10,6 +10,7 @@ it is recorded.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import apsw
@@ -17,7 +18,7 @@ import apsw
 from planforge.kernel import events
 from planforge.kernel.events import ArtifactKind, PlannedRisk, Recorded
 from planforge.kernel.projections import revisions
-from planforge.kernel.projections.folding import Folds
+from planforge.kernel.projections.folding import Folds, update
 from planforge.kernel.work.items import Kind, kind_of
 
 TABLES = (
@@ -43,31 +44,30 @@ def _(db: apsw.Connection, event: events.ItemOpened, recorded: Recorded) -> None
     if former is not None:
         return  # somebody told of the plan before it was there; what it was then goes on
     if event.steps or event.risks:
-        revisions.fill(db, event.item, event.steps, recorded.seq, risks=event.risks)
+        revisions.add(db, event.item, None, event.steps, recorded.seq, risks=event.risks)
     else:
         revisions.open_unplanned(db, event.item, recorded.seq)
 
 
 @folds.of(events.PhasesGenerated)
 def _(db: apsw.Connection, event: events.PhasesGenerated, recorded: Recorded) -> None:
-    plan, content, seq = event.plan, event.content, recorded.seq
-    former = revisions.newest(db, plan)
+    add = partial(revisions.add, db, event.plan, content=event.content)
+    former = revisions.newest(db, event.plan)
     if former is None or not former.planned:
-        revisions.fill(db, plan, event.steps, seq, content=content)
+        add(None, event.steps, recorded.seq)
         return
     risks = revisions.open_risks(db, former, event.steps)
     kept = {step.step: revisions.Kept(step.status, step.was) for step in event.kept}
     reason = f"its phases were made anew by {event.actor}" if event.actor else "its phases were made anew"
-    revisions.supersede(
-        db, plan, former, event.steps, seq, risks=risks, kept=kept, content=content, reason=reason
-    )
+    add(former, event.steps, recorded.seq, risks=risks, kept=kept, reason=reason)
 
 
 @folds.of(events.PlanStarted)
 def _(db: apsw.Connection, event: events.PlanStarted, recorded: Recorded) -> None:
     former = revisions.newest(db, event.plan)
     if former is None or not former.planned:
-        revisions.fill(db, event.plan, event.steps, recorded.seq, kept=event.kept, content=event.content)
+        kept, content = event.kept, event.content
+        revisions.add(db, event.plan, None, event.steps, recorded.seq, kept=kept, content=content)
     else:
         _begin_again(db, event, former.number)
 
@@ -75,19 +75,16 @@ def _(db: apsw.Connection, event: events.PlanStarted, recorded: Recorded) -> Non
 @folds.of(events.PlanRescoped)
 def _(db: apsw.Connection, event: events.PlanRescoped, recorded: Recorded) -> None:
     former = revisions.newest(db, event.plan)
-    if former is None:
-        revisions.fill(db, event.plan, event.steps, recorded.seq, risks=event.risks, kept=event.kept)
-    else:
-        revisions.supersede(
-            db,
-            event.plan,
-            former,
-            event.steps,
-            recorded.seq,
-            risks=event.risks,
-            kept=event.kept,
-            reason=event.reason,
-        )
+    revisions.add(
+        db,
+        event.plan,
+        former,
+        event.steps,
+        recorded.seq,
+        risks=event.risks,
+        kept=event.kept,
+        reason=event.reason if former else "",
+    )
 
 
 # What steps wait for
@@ -100,13 +97,11 @@ def _(db: apsw.Connection, event: events.RiskRaised, recorded: Recorded) -> None
         risk = PlannedRisk(
             risk=event.risk, description=event.description, severity=event.severity, blocks=event.blocks
         )
-        for node in revisions.raise_risk(db, event.plan, revision, risk, recorded.seq):
-            db.execute("UPDATE steps SET waiting = waiting + 1 WHERE node = ?", (node,))
+        revisions.raise_risk(db, event.plan, revision, risk, recorded.seq)
 
 
 @folds.of(events.RiskSettled)
-def _(db: apsw.Connection, event: events.RiskSettled, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.RiskSettled, _: Recorded) -> None:
     revision = revisions.newest(db, event.plan)
     node = f"{revision.node}!{event.risk}" if revision else ""
     statement = "UPDATE risks SET open = 0, reason = ?, actor = ? WHERE node = ? AND open"
@@ -116,8 +111,7 @@ def _(db: apsw.Connection, event: events.RiskSettled, recorded: Recorded) -> Non
 
 
 @folds.of(events.GateOpened)
-def _(db: apsw.Connection, event: events.GateOpened, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.GateOpened, _: Recorded) -> None:
     node = _step(db, event)
     same = "EXISTS (SELECT 1 FROM steps WHERE steps.node = gates.node AND content = ?)"
     statement = f"UPDATE gates SET open = 1, actor = ? WHERE node = ? AND gate = ? AND NOT open AND {same}"  # noqa: S608
@@ -130,19 +124,14 @@ def _(db: apsw.Connection, event: events.GateOpened, recorded: Recorded) -> None
 
 
 @folds.of(events.StepStarted)
-def _(db: apsw.Connection, event: events.StepStarted, recorded: Recorded) -> None:
-    del recorded
-    node = _turn(db, event, "in-progress")
-    db.execute(
-        "UPDATE steps SET attempts = ?, holder = ?, verified = NULL WHERE node = ?",
-        (event.attempt, event.holder, node),
-    )
+def _(db: apsw.Connection, event: events.StepStarted, _: Recorded) -> None:
+    _turn(db, event, "in-progress", attempts=event.attempt, holder=event.holder, verified=None)
 
 
 @folds.of(events.AttemptRejected)
 def _(db: apsw.Connection, event: events.AttemptRejected, recorded: Recorded) -> None:
     node = _step(db, event)
-    db.execute("UPDATE steps SET reason = ? WHERE node = ?", (event.reason, node))
+    update(db, "steps", "node", node, reason=event.reason)
     if recorded.stream == event.plan:
         # A run, which has a stream of its own, makes the next attempt itself. What anybody else gives back
         # is ready for whoever comes.
@@ -152,41 +141,29 @@ def _(db: apsw.Connection, event: events.AttemptRejected, recorded: Recorded) ->
 
 @folds.of(events.StepCompleted)
 def _(db: apsw.Connection, event: events.StepCompleted, recorded: Recorded) -> None:
-    node = _turn(db, event, "done")
-    db.execute(
-        "UPDATE steps SET score = ?, reason = '', holder = NULL, completed = ? WHERE node = ?",
-        (event.score.value if event.score else None, recorded.seq, node),
-    )
+    score = event.score.value if event.score else None
+    node = _turn(db, event, "done", score=score, reason="", holder=None, completed=recorded.seq)
     if event.found:
-        db.execute("UPDATE steps SET landed = ? WHERE node = ?", (event.found, node))
+        update(db, "steps", "node", node, landed=event.found)
 
 
 @folds.of(events.StepFailed)
-def _(db: apsw.Connection, event: events.StepFailed, recorded: Recorded) -> None:
-    del recorded
-    node = _turn(db, event, "failed")
-    db.execute("UPDATE steps SET reason = ?, holder = NULL WHERE node = ?", (event.reason, node))
+def _(db: apsw.Connection, event: events.StepFailed, _: Recorded) -> None:
+    _turn(db, event, "failed", reason=event.reason, holder=None)
 
 
 @folds.of(events.StepSkipped)
-def _(db: apsw.Connection, event: events.StepSkipped, recorded: Recorded) -> None:
-    del recorded
-    node = _turn(db, event, "skipped")
-    db.execute("UPDATE steps SET reason = ?, holder = NULL WHERE node = ?", (event.reason, node))
+def _(db: apsw.Connection, event: events.StepSkipped, _: Recorded) -> None:
+    _turn(db, event, "skipped", reason=event.reason, holder=None)
 
 
 @folds.of(events.StepReopened)
-def _(db: apsw.Connection, event: events.StepReopened, recorded: Recorded) -> None:
-    del recorded
-    node = _turn(db, event, "pending")
-    db.execute(
-        "UPDATE steps SET reason = ?, holder = NULL, completed = NULL WHERE node = ?", (event.reason, node)
-    )
+def _(db: apsw.Connection, event: events.StepReopened, _: Recorded) -> None:
+    _turn(db, event, "pending", reason=event.reason, holder=None, completed=None)
 
 
 @folds.of(events.HandoffEmitted)
-def _(db: apsw.Connection, event: events.HandoffEmitted, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.HandoffEmitted, _: Recorded) -> None:
     statement = "UPDATE steps SET holder = ? WHERE node = ? AND holder = ?"
     db.execute(statement, (event.successor, _step(db, event), event.holder))
 
@@ -207,7 +184,7 @@ def _(db: apsw.Connection, event: events.PatchProposed, recorded: Recorded) -> N
 def _(db: apsw.Connection, event: events.PatchApplied, recorded: Recorded) -> None:
     node = _step(db, event)
     if node:
-        db.execute("UPDATE steps SET landed = ? WHERE node = ?", (event.commit, node))
+        update(db, "steps", "node", node, landed=event.commit)
         _patch(db, node, event.commit, event.tree, recorded.seq)
 
 
@@ -271,7 +248,7 @@ def _begin_again(db: apsw.Connection, event: events.PlanStarted, revision: int) 
     for (step,) in list(revisions.rows(db, statement, event.plan, revision)):
         if step not in event.kept:
             again = events.StepReopened(plan=event.plan, step=step, reason="")
-            db.execute("UPDATE steps SET holder = NULL WHERE node = ?", (_turn(db, again, "pending"),))
+            _turn(db, again, "pending", holder=None)
 
 
 def _step(db: apsw.Connection, event: Any) -> str:
@@ -286,13 +263,12 @@ def _step(db: apsw.Connection, event: Any) -> str:
     return ""
 
 
-def _turn(db: apsw.Connection, event: Any, status: str) -> str:
-    """Give a step another status. What depends on it then waits for one thing more or less."""
+def _turn(db: apsw.Connection, event: Any, status: str, **columns: str | int | None) -> str:
+    """Give a step another status and more. What depends on it then waits for one thing more or less."""
     node = _step(db, event)
     found = revisions.rows(db, "SELECT status, plan, revision FROM steps WHERE node = ?", node)
     for before, plan, revision in found:
-        if before != status:
-            db.execute("UPDATE steps SET status = ? WHERE node = ?", (status, node))
+        update(db, "steps", "node", node, status=status, **columns)
         less = (status in revisions.MET) - (before in revisions.MET)
         if less:
             _wait(db, node, "STEP_DEPENDS_ON", -less)

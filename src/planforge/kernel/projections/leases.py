@@ -44,12 +44,7 @@ folds = Folds()
 @folds.of(events.LeaseGranted)
 def _(db: apsw.Connection, event: events.LeaseGranted, recorded: Recorded) -> None:
     _pass_time(db, recorded)
-    _drop(db, event.fence)
-    values = (event.fence, event.holder, _text(event.paths), event.until, recorded.at)
-    db.execute("INSERT INTO leases VALUES (?, ?, ?, ?, ?)", values)
-    for path in set(event.paths):
-        db.execute("INSERT INTO lease_paths VALUES (?, ?, ?)", (path, event.fence, is_glob(path)))
-    _leave_line(db, event.holder, event.paths)
+    _grant(db, event.fence, event.holder, event.paths, event.until, recorded.at)
 
 
 @folds.of(events.LeaseRenewed)
@@ -76,12 +71,7 @@ def _(db: apsw.Connection, event: events.LeasePassed, recorded: Recorded) -> Non
     _end(db, event.fence, event.holder, fate, recorded)
     for (text,) in found:
         paths = msgspec.json.decode(text, type=tuple[str, ...])
-        _drop(db, event.new_fence)
-        values = (event.new_fence, event.successor, text, event.until, recorded.at)
-        db.execute("INSERT INTO leases VALUES (?, ?, ?, ?, ?)", values)
-        for path in set(paths):
-            db.execute("INSERT INTO lease_paths VALUES (?, ?, ?)", (path, event.new_fence, is_glob(path)))
-        _leave_line(db, event.successor, paths)
+        _grant(db, event.new_fence, event.successor, paths, event.until, recorded.at)
 
 
 @folds.of(events.LeaseAwaited)
@@ -102,6 +92,17 @@ def _(db: apsw.Connection, event: events.LeaseWaitEnded, recorded: Recorded) -> 
     db.execute("DELETE FROM lease_waiters WHERE holder = ?", (event.holder,))
 
 
+def _grant(db: apsw.Connection, fence: int, holder: str, paths: tuple[str, ...], until: str, at: str) -> None:
+    _drop(db, fence)
+    db.execute("INSERT INTO leases VALUES (?, ?, ?, ?, ?)", (fence, holder, _text(paths), until, at))
+    for path in set(paths):
+        db.execute("INSERT INTO lease_paths VALUES (?, ?, ?)", (path, fence, is_glob(path)))
+    # A holder that has all it waited for waits no longer.
+    for (text,) in list(db.execute("SELECT paths FROM lease_waiters WHERE holder = ?", (holder,))):
+        if set(msgspec.json.decode(text, type=tuple[str, ...])) <= set(paths):
+            db.execute("DELETE FROM lease_waiters WHERE holder = ?", (holder,))
+
+
 def _end(db: apsw.Connection, fence: int, holder: str, fate: str, recorded: Recorded) -> None:
     _pass_time(db, recorded)
     _drop(db, fence)
@@ -111,13 +112,6 @@ def _end(db: apsw.Connection, fence: int, holder: str, fate: str, recorded: Reco
 def _drop(db: apsw.Connection, fence: int) -> None:
     db.execute("DELETE FROM leases WHERE fence = ?", (fence,))
     db.execute("DELETE FROM lease_paths WHERE fence = ?", (fence,))
-
-
-def _leave_line(db: apsw.Connection, holder: str, paths: tuple[str, ...]) -> None:
-    """A holder that has all it waited for waits no longer."""
-    for (text,) in list(db.execute("SELECT paths FROM lease_waiters WHERE holder = ?", (holder,))):
-        if set(msgspec.json.decode(text, type=tuple[str, ...])) <= set(paths):
-            db.execute("DELETE FROM lease_waiters WHERE holder = ?", (holder,))
 
 
 def _pass_time(db: apsw.Connection, recorded: Recorded) -> None:

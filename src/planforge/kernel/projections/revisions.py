@@ -123,43 +123,32 @@ def open_unplanned(db: apsw.Connection, plan: str, seq: int) -> None:
     _insert_revision(db, plan, Revision(plan, 1, "", ""), "", 0, seq)
 
 
-def fill(
+def add(
     db: apsw.Connection,
     plan: str,
+    former: Revision | None,
     steps: Sequence[PlannedStep],
     seq: int,
     *,
     risks: Sequence[PlannedRisk] = (),
-    kept: Collection[str] = (),
-    content: str = "",
-) -> None:
-    """The first steps of a plan."""
-    revision = Revision(plan, 1, planned_hash(steps), content)
-    db.execute("DELETE FROM revisions WHERE plan = ? AND revision = 1", (plan,))
-    _insert(db, plan, revision, None, steps, risks, _kept(kept), "", seq)
-
-
-def supersede(
-    db: apsw.Connection,
-    plan: str,
-    former: Revision,
-    steps: Sequence[PlannedStep],
-    seq: int,
-    *,
-    risks: Sequence[PlannedRisk],
-    kept: Collection[str] | Mapping[str, Kept],
+    kept: Collection[str] | Mapping[str, Kept] = (),
     content: str = "",
     reason: str = "",
 ) -> None:
     """
-    The next revision of a plan.
+    The first steps of a plan, or the revision that supersedes the former one.
 
     Its number is counted and not read from the event, so that no event can write over a revision.
     """
-    number = former.number + 1
-    revision = Revision(f"{plan}.r{number}", number, planned_hash(steps), content)
-    _insert(db, plan, revision, former, steps, risks, _kept(kept), reason, seq)
-    edge(db, "PLAN_SUPERSEDES", revision.node, former.node, seq)
+    number = former.number + 1 if former else 1
+    revision = Revision(f"{plan}.r{number}" if former else plan, number, planned_hash(steps), content)
+    if former is None:  # it may be there already, without steps
+        db.execute("DELETE FROM revisions WHERE plan = ? AND revision = 1", (plan,))
+    _insert(db, plan, revision, former, steps, _kept(kept), reason, seq)
+    for risk in risks:
+        raise_risk(db, plan, revision, risk, seq)
+    if former is not None:
+        edge(db, "PLAN_SUPERSEDES", revision.node, former.node, seq)
 
 
 def _kept(kept: Collection[str] | Mapping[str, Kept]) -> Mapping[str, Kept]:
@@ -200,21 +189,19 @@ def edge(
     db.execute(f"{statement} {change}", (kind, source, target, content or "", seq))
 
 
-def raise_risk(db: apsw.Connection, plan: str, revision: Revision, risk: PlannedRisk, seq: int) -> list[str]:
-    """A risk of a revision with the edges of the steps it blocks; those steps, none if it was there."""
+def raise_risk(db: apsw.Connection, plan: str, revision: Revision, risk: PlannedRisk, seq: int) -> None:
+    """A risk of a revision, unless it is there: the steps it blocks wait for one thing more."""
     name = f"{revision.node}!{risk.risk}"
     values = (name, revision.node, risk.risk, risk.description, risk.severity, 1, "", "")
     db.execute("INSERT OR IGNORE INTO risks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
     if not db.changes():
-        return []
+        return
     node(db, name, "risk", plan, risk.risk, "", seq)
-    blocked = []
     for step in dict.fromkeys(risk.blocks):
         source = f"{revision.node}/{step}"
         if rows(db, "SELECT 1 FROM steps WHERE node = ?", source):
             edge(db, "STEP_BLOCKED_BY", source, name, seq)
-            blocked.append(source)
-    return blocked
+            db.execute("UPDATE steps SET waiting = waiting + 1 WHERE node = ?", (source,))
 
 
 def _insert(
@@ -223,7 +210,6 @@ def _insert(
     revision: Revision,
     former: Revision | None,
     steps: Sequence[PlannedStep],
-    risks: Sequence[PlannedRisk],
     kept: Mapping[str, Kept],
     reason: str,
     seq: int,
@@ -259,9 +245,6 @@ def _insert(
     db.executemany(insert, [row(ordinal, step) for ordinal, step in enumerate(unique)])
     db.executemany("INSERT OR IGNORE INTO gates VALUES (?, ?, ?, ?)", gates)
     _insert_graph(db, plan, revision, unique, contents, seq)
-    for risk in risks:
-        more = raise_risk(db, plan, revision, risk, seq)
-        db.executemany("UPDATE steps SET waiting = waiting + 1 WHERE node = ?", [(name,) for name in more])
 
 
 def _gates(
