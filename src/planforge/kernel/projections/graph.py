@@ -263,7 +263,7 @@ def _step(db: apsw.Connection, event: Any) -> str:
     return ""
 
 
-def _turn(db: apsw.Connection, event: Any, status: str, **columns: str | int | None) -> str:
+def _turn(db: apsw.Connection, event: events.OfStep, status: str, **columns: str | int | None) -> str:
     """Give a step another status and more. What depends on it then waits for one thing more or less."""
     node = _step(db, event)
     found = revisions.rows(db, "SELECT status, plan, revision FROM steps WHERE node = ?", node)
