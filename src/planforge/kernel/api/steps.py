@@ -138,11 +138,9 @@ class Attempts:
 
     def proposed(self, assignment: Assignment) -> PatchProposed | None:
         """The change that was proposed last in this attempt, if there was one."""
-        last: PatchProposed | None = None
-        for item in lookup.happened(self._ledger, assignment.step):
-            if item.kind == PatchProposed.__name__ and isinstance(found := item.event, PatchProposed):
-                last = found if found.attempt == assignment.attempt else last
-        return last
+        found = lookup.facts(self._ledger, assignment.step, PatchProposed)
+        own = [event for event in found if event.attempt == assignment.attempt]
+        return own[-1] if own else None
 
     def evidence(self, assignment: Assignment) -> list[Evidence]:
         """What checks have seen of this attempt, oldest first."""
