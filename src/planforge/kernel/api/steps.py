@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
 from planforge.errors import InvalidInput, RefusedByGate, StaleFence, Unleased
 from planforge.kernel import graph, leases
@@ -15,7 +16,6 @@ from planforge.kernel.events import (
     ArtifactRecorded,
     AttemptRejected,
     Event,
-    LeaseReleased,
     PatchApplied,
     PatchProposed,
     StepCompleted,
@@ -26,6 +26,7 @@ from planforge.kernel.evidence import Evidence, Outcome
 from planforge.kernel.graph import steps as lookup
 from planforge.kernel.graph.queries import StepView
 from planforge.kernel.leases import Lease
+from planforge.kernel.leases.rules import released
 from planforge.kernel.leases.tables import STREAM
 from planforge.kernel.ledger import Ledger, Write
 from planforge.kernel.paths import covers, exact, matches, normalise, overlap
@@ -85,20 +86,11 @@ class Attempts:
         patch = self._kept(proposal)
         paths = tuple(exact(file.path) for file in proposal.files)
         artifacts = [
-            ArtifactRecorded(
-                plan=assignment.plan,
-                step=assignment.name,
-                attempt=assignment.attempt,
-                kind=ArtifactKind.FILE,
-                name=path,
-                hash=file.hash,
-            )
+            ArtifactRecorded(**_which(assignment), kind=ArtifactKind.FILE, name=path, hash=file.hash)
             for path, file in zip(paths, proposal.files, strict=True)
         ]
         proposed = PatchProposed(
-            plan=assignment.plan,
-            step=assignment.name,
-            attempt=assignment.attempt,
+            **_which(assignment),
             commit=proposal.commit or patch or proposal.tree,
             tree=proposal.tree,
             files=paths,
@@ -124,10 +116,7 @@ class Attempts:
         an event brought does so once, whenever it is killed: `{news.name: news.passed(recorded)}`.
         """
         passed = evidence.outcome is Outcome.PASS
-        kind = VerifyOk if passed else VerifyFailed
-        event = kind(
-            plan=assignment.plan, step=assignment.name, attempt=assignment.attempt, evidence=evidence
-        )
+        event = (VerifyOk if passed else VerifyFailed)(**_which(assignment), evidence=evidence)
 
         def decide() -> list[Write]:
             graph.require_attempt(self._ledger, assignment.step, assignment.attempt)
@@ -170,9 +159,7 @@ class Attempts:
         score = compute(measures)
         patch = self._kept(proposal)
         applied = PatchApplied(
-            plan=assignment.plan,
-            step=assignment.name,
-            attempt=assignment.attempt,
+            **_which(assignment),
             content="",
             scope=assignment.files,
             branch=branch,
@@ -199,9 +186,7 @@ class Attempts:
     def reject(self, assignment: Assignment, reason: str) -> StepOutcome:
         """The attempt is not taken and its files are free; anybody can start the step again."""
         reason = self._redact.text(reason)
-        event = AttemptRejected(
-            plan=assignment.plan, step=assignment.name, attempt=assignment.attempt, reason=reason
-        )
+        event = AttemptRejected(**_which(assignment), reason=reason)
 
         def decide() -> list[Write]:
             self._under_way(assignment)
@@ -272,20 +257,18 @@ class Attempts:
             leases.require(self._ledger, assignment.fence, (), assignment.holder)
         except StaleFence:
             return []
-        event = LeaseReleased(
-            holder=assignment.holder,
-            fence=assignment.fence,
-            forced=False,
-            actor=assignment.holder,
-            reason=reason,
-        )
-        return [Write(STREAM, None, [event])]
+        return [Write(STREAM, None, [released(assignment.holder, assignment.fence, reason)])]
 
     def _write(self, assignment: Assignment, *events: Event) -> Write:
         return Write(assignment.plan, None, [self._redact.struct(event) for event in events])
 
     def _kept(self, proposal: Proposal) -> str:
         return self._ledger.objects.put(self._redact.octets(proposal.diff)) if proposal.diff else ""
+
+
+def _which(assignment: Assignment) -> dict[str, Any]:
+    """The attempt, as its facts name it."""
+    return {"plan": assignment.plan, "step": assignment.name, "attempt": assignment.attempt}
 
 
 def assignment_of(view: StepView, attempt: int, holder: str, fence: int) -> Assignment:

@@ -177,7 +177,7 @@ def renew(ledger: Ledger, holder: str, fence: int, ttl: timedelta) -> Lease:
 
 def release(ledger: Ledger, holder: str, fence: int, reason: str = "no longer needed") -> Lease:
     """End a live lease of one's own, or raise `StaleFence`."""
-    event = LeaseReleased(holder=holder, fence=fence, forced=False, actor=holder, reason=reason)
+    event = leasing.released(holder, fence, reason)
     return _under(ledger, fence, holder, lambda lease, _: Decision(events=(event,), lease=lease))
 
 

@@ -56,7 +56,7 @@ def _(db: apsw.Connection, event: events.PhasesGenerated, recorded: Recorded) ->
     if former is None or not former.planned:
         add(None, event.steps, recorded.seq)
         return
-    risks = revisions.open_risks(db, former, event.steps)
+    risks = revisions.open_risks(partial(revisions.rows, db), former.node, event.steps)
     kept = {step.step: revisions.Kept(step.status, step.was) for step in event.kept}
     reason = f"its phases were made anew by {event.actor}" if event.actor else "its phases were made anew"
     add(former, event.steps, recorded.seq, risks=risks, kept=kept, reason=reason)

@@ -17,6 +17,7 @@ import msgspec
 
 from planforge.kernel.events import PlannedRisk, PlannedStep
 from planforge.kernel.objects import address
+from planforge.kernel.work.items import Query
 
 TABLES = """
 CREATE TABLE nodes(
@@ -158,18 +159,15 @@ def _kept(kept: Collection[str] | Mapping[str, Kept]) -> Mapping[str, Kept]:
     return {name: Kept("done", name) for name in kept}
 
 
-def open_risks(db: apsw.Connection, revision: Revision, steps: Iterable[PlannedStep]) -> list[PlannedRisk]:
-    """The open risks of a revision, as far as they concern `steps`: a new plan file does not settle them."""
+def open_risks(query: Query, revision: str, steps: Iterable[PlannedStep]) -> list[PlannedRisk]:
+    """The open risks of a revision, as far as they concern `steps`: a new plan does not settle them."""
     known = {step.step for step in steps}
-    statement = (
-        "SELECT node, risk, description, severity FROM risks WHERE revision = ? AND open ORDER BY risk"
-    )
-    found = rows(db, statement, revision.node)
-    start = len(revision.node) + 1
+    raised = "SELECT node, risk, description, severity FROM risks WHERE revision = ? AND open ORDER BY risk"
+    blocked = "SELECT source FROM edges WHERE target = ? AND kind = 'STEP_BLOCKED_BY' ORDER BY source"
+    start = len(revision) + 1
     risks = []
-    for node, risk, description, severity in found:
-        statement = "SELECT source FROM edges WHERE target = ? AND kind = 'STEP_BLOCKED_BY' ORDER BY source"
-        blocks = tuple(name[start:] for (name,) in rows(db, statement, node) if name[start:] in known)
+    for node, risk, description, severity in query(raised, revision):
+        blocks = tuple(name[start:] for (name,) in query(blocked, node) if name[start:] in known)
         risks.append(PlannedRisk(risk=risk, description=description, severity=severity, blocks=blocks))
     return risks
 
