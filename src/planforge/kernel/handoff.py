@@ -48,22 +48,6 @@ from planforge.kernel.objects import encode
 from planforge.kernel.payloads import pack, unpack
 from planforge.kernel.tokens import TokenState
 
-__all__ = [
-    "Action",
-    "AgentContext",
-    "Failure",
-    "HandoffSummary",
-    "TouchedFile",
-    "VerifyResult",
-    "answered",
-    "emit",
-    "emitted",
-    "fence_of",
-    "find",
-    "load",
-    "summarise",
-]
-
 
 class HandoffSummary(msgspec.Struct, frozen=True, kw_only=True):
     """All that the next agent is told, but for the answers to `queries`."""

@@ -25,10 +25,10 @@ class Kernel:
         self.ledger = ledger
         self.plan = Plans(ledger, redact)
         self.step = Steps(ledger, redact)
-        self.lease = Leases(ledger)
-        self.budget = Budgets(ledger)
-        self.handoff = Handoffs(ledger)
-        self.graph = Graph(ledger)
+        self.lease = Leases(ledger, redact)
+        self.budget = Budgets(ledger, redact)
+        self.handoff = Handoffs(ledger, redact)
+        self.graph = Graph(ledger, redact)
 
     @classmethod
     def open(cls, path: str | Path = ".", *, create: bool = True) -> Self:

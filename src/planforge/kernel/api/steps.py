@@ -10,7 +10,7 @@ from typing import Any
 
 from planforge.errors import InvalidInput, RefusedByGate, StaleFence, Unleased
 from planforge.kernel import graph, leases
-from planforge.kernel.api.shapes import TTL, Assignment, Proposal, StepOutcome
+from planforge.kernel.api.shapes import TTL, Assignment, Commands, Proposal, StepOutcome
 from planforge.kernel.events import (
     ArtifactKind,
     ArtifactRecorded,
@@ -25,21 +25,15 @@ from planforge.kernel.events import (
 from planforge.kernel.evidence import Evidence, Outcome
 from planforge.kernel.graph import steps as lookup
 from planforge.kernel.graph.queries import StepView
-from planforge.kernel.leases import Lease
-from planforge.kernel.leases.rules import released
+from planforge.kernel.leases.rules import Lease, released
 from planforge.kernel.leases.tables import STREAM
-from planforge.kernel.ledger import Ledger, Write
+from planforge.kernel.ledger import Write
 from planforge.kernel.paths import covers, exact, matches, normalise, overlap
-from planforge.kernel.redaction import Redactor
 from planforge.kernel.scores import StepScore, compute, measure
 
 
-class Attempts:
+class Attempts(Commands):
     """The single commands about an attempt. Each is one transaction: refused, it leaves nothing behind."""
-
-    def __init__(self, ledger: Ledger, redact: Redactor) -> None:
-        self._ledger = ledger
-        self._redact = redact
 
     def start(self, step: str, *, holder: str = "", base: str = "", ttl: timedelta = TTL) -> Assignment:
         """
