@@ -97,7 +97,7 @@ def _(db: apsw.Connection, event: events.RiskRaised, recorded: Recorded) -> None
         risk = PlannedRisk(
             risk=event.risk, description=event.description, severity=event.severity, blocks=event.blocks
         )
-        revisions.raise_risk(db, event.plan, revision, risk, recorded.seq)
+        revisions.raise_risk(db, revision, risk, recorded.seq)
 
 
 @folds.of(events.RiskSettled)
@@ -209,17 +209,13 @@ EDGES = {ArtifactKind.FILE: "STEP_TOUCHES_FILE", ArtifactKind.PATCH: "STEP_PRODU
 """The edges to files and patches; symbols, tests and reports are recorded by a step and no more."""
 
 
-def artifact_node(kind: ArtifactKind, name: str, content: str) -> str:
-    """The node of an artifact: patches and reports are known by their content, the others by their name."""
-    by_content = kind in (ArtifactKind.PATCH, ArtifactKind.REPORT)
-    return f"{kind.value}:{content if by_content else name}"
-
-
 def _artifact(
     db: apsw.Connection, step: str, kind: ArtifactKind, name: str, content: str | None, seq: int
 ) -> None:
-    target = artifact_node(kind, name, content or "")
-    own = content if content and kind in (ArtifactKind.PATCH, ArtifactKind.REPORT) else ""
+    """Patches and reports are known by their content, the others by their name."""
+    by_content = kind in (ArtifactKind.PATCH, ArtifactKind.REPORT)
+    own = (content or "") if by_content else ""
+    target = f"{kind.value}:{own if by_content else name}"
     revisions.node(db, target, kind.value, "", name, own, seq)
     revisions.edge(db, EDGES.get(kind, "STEP_RECORDS"), step, target, seq, content=content)
 
