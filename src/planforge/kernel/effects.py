@@ -364,22 +364,22 @@ class TakeApproval(Effect[Approval], frozen=True, kw_only=True):
 # Documents
 
 
-class PlanText(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan file as it is on disk."""
+class DocumentText(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan file, or a document of a task, as it is on disk; empty if there is none."""
 
     text: str
     object: str
     """The address of the text among the ledger's objects."""
 
 
-class ReadPlan(Effect[PlanText], frozen=True, kw_only=True):
+class ReadPlan(Effect[DocumentText], frozen=True, kw_only=True):
     """Read the plan file."""
 
     ABOUT = "{plan}"
     plan: str
 
 
-class WritePlan(Effect[PlanText], frozen=True, kw_only=True):
+class WritePlan(Effect[DocumentText], frozen=True, kw_only=True):
     """Write the plan file, unless somebody changed what Planforge last left there."""
 
     ABOUT = "{plan}"
@@ -428,13 +428,6 @@ class ReadPhases(Effect[KnownPhases], frozen=True, kw_only=True):
     content: str
     parallel: bool
     max_files: int
-
-
-class DocumentText(msgspec.Struct, frozen=True, kw_only=True):
-    """A document of a task as it is on disk; empty if there is none."""
-
-    text: str
-    object: str
 
 
 class ReadDocument(Effect[DocumentText], frozen=True, kw_only=True):
