@@ -162,6 +162,19 @@ class PlannedRisk(msgspec.Struct, frozen=True, kw_only=True):
     blocks: tuple[str, ...] = ()
 
 
+class OfStep(Event, frozen=True, kw_only=True):
+    """What all facts of a step say: whose it is, and its name there."""
+
+    plan: str
+    step: str
+
+
+class OfAttempt(OfStep, frozen=True, kw_only=True):
+    """What all facts of an attempt at a step say."""
+
+    attempt: int
+
+
 # Items: what people work on
 
 
@@ -238,11 +251,9 @@ class RiskSettled(Event, frozen=True, kw_only=True):
     actor: str
 
 
-class GateOpened(Event, frozen=True, kw_only=True):
+class GateOpened(OfStep, frozen=True, kw_only=True):
     """A person let a step through a gate, as it is planned now."""
 
-    plan: str
-    step: str
     gate: str
     content: str
     """The hash of the planned step; a step that is planned anew has another."""
@@ -451,19 +462,6 @@ class DecisionUsed(OfDecision, frozen=True, kw_only=True):
 
 
 # Steps
-
-
-class OfStep(Event, frozen=True, kw_only=True):
-    """What all facts of a step say: whose it is, and its name there."""
-
-    plan: str
-    step: str
-
-
-class OfAttempt(OfStep, frozen=True, kw_only=True):
-    """What all facts of an attempt at a step say."""
-
-    attempt: int
 
 
 class StepStarted(OfAttempt, frozen=True, kw_only=True):

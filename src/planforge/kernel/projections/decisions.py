@@ -9,11 +9,10 @@ that waits for it; an approval waits for no run.
 from __future__ import annotations
 
 import apsw
-import msgspec
 
 from planforge.kernel import events
 from planforge.kernel.events import Recorded
-from planforge.kernel.projections.folding import Folds
+from planforge.kernel.projections.folding import Folds, text_of
 from planforge.kernel.work.lifecycle.tables import PLAN
 
 TABLES = """
@@ -56,8 +55,7 @@ def _(db: apsw.Connection, event: events.DecisionAsked, recorded: Recorded) -> N
         return  # It was copied into a stream by hand.
     what = (event.kind, event.name, event.subject)
     db.execute(f"{END} kind = ? AND name = ? AND subject = ?", ("superseded", *what))
-    lists = [msgspec.json.encode(each).decode() for each in (event.reasons, event.choices, event.documents)]
-    reasons, choices, documents = lists
+    reasons, choices, documents = map(text_of, (event.reasons, event.choices, event.documents))
     of = (event.kind, event.number, event.subject, event.name, event.run, event.step, event.attempt)
     asked = (event.text, reasons, choices, event.content, event.commit, event.base, event.diff, documents)
     statement = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import apsw
+import msgspec
 
 from planforge.kernel.events import Event, Recorded
 
@@ -27,6 +28,11 @@ class Folds:
             return function
 
         return mark
+
+
+def text_of(value: object) -> str:
+    """A list or a structure as a column has it."""
+    return msgspec.json.encode(value).decode()
 
 
 def update(db: apsw.Connection, table: str, key: str, value: str, **columns: str | int | None) -> None:

@@ -9,7 +9,6 @@ it is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -188,14 +187,18 @@ def _(db: apsw.Connection, event: events.PatchApplied, recorded: Recorded) -> No
         _patch(db, node, event.commit, event.tree, recorded.seq)
 
 
-@folds.of(events.VerifyOk)
-def _(db: apsw.Connection, event: events.VerifyOk, recorded: Recorded) -> None:
-    _evidence(db, event, recorded.seq, recorded.seq)
+def _checked(db: apsw.Connection, event: events.VerifyOk | events.VerifyFailed, recorded: Recorded) -> None:
+    """Only evidence on the newest attempt says anything about the step as it is."""
+    node, seen = _step(db, event), event.evidence
+    if node:
+        verified = recorded.seq if isinstance(event, events.VerifyOk) else None
+        statement = "UPDATE steps SET verified = ? WHERE node = ? AND attempts = ?"
+        db.execute(statement, (verified, node, event.attempt))
+        if seen.output:
+            _artifact(db, node, ArtifactKind.REPORT, seen.check, seen.output, recorded.seq)
 
 
-@folds.of(events.VerifyFailed)
-def _(db: apsw.Connection, event: events.VerifyFailed, recorded: Recorded) -> None:
-    _evidence(db, event, None, recorded.seq)
+folds.table |= {events.VerifyOk: _checked, events.VerifyFailed: _checked}
 
 
 @folds.of(events.ArtifactRecorded)
@@ -224,18 +227,6 @@ def _patch(db: apsw.Connection, step: str, commit: str, tree: str, seq: int) -> 
     target = f"patch:{commit}"
     revisions.node(db, target, ArtifactKind.PATCH.value, "", commit, tree, seq)
     revisions.edge(db, "STEP_PRODUCES_PATCH", step, target, seq, content=tree)
-
-
-def _evidence(
-    db: apsw.Connection, event: events.VerifyOk | events.VerifyFailed, verified: int | None, seq: int
-) -> None:
-    """Only evidence on the newest attempt says anything about the step as it is."""
-    node = _step(db, event)
-    if node:
-        statement = "UPDATE steps SET verified = ? WHERE node = ? AND attempts = ?"
-        db.execute(statement, (verified, node, event.attempt))
-        if event.evidence.output:
-            _artifact(db, node, ArtifactKind.REPORT, event.evidence.check, event.evidence.output, seq)
 
 
 def _begin_again(db: apsw.Connection, event: events.PlanStarted, revision: int) -> None:
@@ -283,24 +274,12 @@ def _wait(db: apsw.Connection, node: str, kind: str, more: int) -> None:
 # What happened to a plan and to a step, to be found without looking at every event
 
 
-def _remembered(
-    fold: Callable[[apsw.Connection, Any, Recorded], None] | None, field: str
-) -> Callable[[apsw.Connection, Any, Recorded], None]:
-    def remember(db: apsw.Connection, event: Any, recorded: Recorded) -> None:
-        if fold is not None:
-            fold(db, event, recorded)
-        insert = "INSERT OR IGNORE INTO history VALUES (?, ?)"
-        db.execute(insert, (getattr(event, field), recorded.seq))
-        if node := _step(db, event) if getattr(event, "step", "") else "":
-            db.execute(insert, (node, recorded.seq))
-
-    return remember
+REMEMBERED = [kind for kind in events.EVENTS.values() if hasattr(kind, "plan") or hasattr(kind, "item")]
 
 
-def _remember_all() -> None:
-    for kind in events.EVENTS.values():
-        for field in (name for name in ("plan", "item") if hasattr(kind, name)):
-            folds.table[kind] = _remembered(folds.table.get(kind), field)
-
-
-_remember_all()
+def remember(db: apsw.Connection, event: Any, recorded: Recorded) -> None:
+    """Note that an event is about a plan and, if it names one, a step."""
+    insert = "INSERT OR IGNORE INTO history VALUES (?, ?)"
+    db.execute(insert, (event.plan if hasattr(event, "plan") else event.item, recorded.seq))
+    if node := _step(db, event) if getattr(event, "step", "") else "":
+        db.execute(insert, (node, recorded.seq))

@@ -14,7 +14,7 @@ import msgspec
 from planforge.kernel import events
 from planforge.kernel.events import Recorded
 from planforge.kernel.paths import is_glob
-from planforge.kernel.projections.folding import Folds
+from planforge.kernel.projections.folding import Folds, text_of
 
 TABLES = """
 CREATE TABLE leases(
@@ -78,7 +78,7 @@ def _(db: apsw.Connection, event: events.LeasePassed, recorded: Recorded) -> Non
 def _(db: apsw.Connection, event: events.LeaseAwaited, recorded: Recorded) -> None:
     _pass_time(db, recorded)
     # Whoever asks again for the same keeps its place; for anything else it goes to the end of the line.
-    values = (event.holder, recorded.seq, _text(event.paths), event.until, recorded.at)
+    values = (event.holder, recorded.seq, text_of(event.paths), event.until, recorded.at)
     statement = "INSERT INTO lease_waiters VALUES (?, ?, ?, ?, ?) ON CONFLICT(holder) DO UPDATE SET"
     place = "CASE WHEN paths = excluded.paths THEN place ELSE excluded.place END"
     since = "CASE WHEN paths = excluded.paths THEN since ELSE excluded.since END"
@@ -94,7 +94,7 @@ def _(db: apsw.Connection, event: events.LeaseWaitEnded, recorded: Recorded) -> 
 
 def _grant(db: apsw.Connection, fence: int, holder: str, paths: tuple[str, ...], until: str, at: str) -> None:
     _drop(db, fence)
-    db.execute("INSERT INTO leases VALUES (?, ?, ?, ?, ?)", (fence, holder, _text(paths), until, at))
+    db.execute("INSERT INTO leases VALUES (?, ?, ?, ?, ?)", (fence, holder, text_of(paths), until, at))
     for path in set(paths):
         db.execute("INSERT INTO lease_paths VALUES (?, ?, ?)", (path, fence, is_glob(path)))
     # A holder that has all it waited for waits no longer.
@@ -117,7 +117,3 @@ def _drop(db: apsw.Connection, fence: int) -> None:
 def _pass_time(db: apsw.Connection, recorded: Recorded) -> None:
     insert = "INSERT INTO lease_time VALUES (1, ?) ON CONFLICT(one) DO UPDATE SET at = excluded.at"
     db.execute(f"{insert} WHERE excluded.at > at", (recorded.at,))
-
-
-def _text(paths: tuple[str, ...]) -> str:
-    return msgspec.json.encode(paths).decode()
