@@ -143,7 +143,8 @@ def emit(
         before = _newest(ledger, view)
         if before is not None and (before.holder, before.successor) == (holder, successor):
             return []
-        _require_holder(ledger, view, holder)
+        # Only who is at the step hands it over; a run, which has no name there, may have several.
+        require_attempt(ledger, view.node, max(view.attempts, 1), holder if view.holder else "")
         artifacts = [_artifact(view, file) for file in touched]
         given = _given(ledger, fence, holder, successor, ttl) if fence else None
         found = summarise(ledger, view, context, artifacts)
@@ -177,11 +178,6 @@ def _newest(ledger: Ledger, view: StepView) -> HandoffEmitted | None:
         elif item.kind == HandoffEmitted.__name__ and isinstance(found := item.event, HandoffEmitted):
             latest = found
     return latest
-
-
-def _require_holder(ledger: Ledger, view: StepView, holder: str) -> None:
-    """Only who is at the step hands it over; a run, which has no name there, may have several."""
-    require_attempt(ledger, view.node, max(view.attempts, 1), holder if view.holder else "")
 
 
 def _given(ledger: Ledger, fence: int, holder: str, successor: str, ttl: timedelta) -> events.LeasePassed:

@@ -127,7 +127,7 @@ class Attempts(Commands):
 
     def evidence(self, assignment: Assignment) -> list[Evidence]:
         """What checks have seen of this attempt, oldest first."""
-        return graph.evidence_of(self._ledger, assignment.step, assignment.attempt)
+        return lookup.evidence_of(self._ledger, assignment.step, assignment.attempt)
 
     def accept(
         self,

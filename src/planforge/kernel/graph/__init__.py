@@ -32,9 +32,7 @@ from planforge.kernel.graph.attempts import (
 )
 from planforge.kernel.graph.steps import (
     current,
-    evidence_of,
     find,
-    names,
     newest,
     plain,
     revision,
@@ -50,10 +48,8 @@ from planforge.kernel.work.items import Kind, following
 __all__ = [
     "check_steps",
     "create_plan",
-    "evidence_of",
     "fail_step",
     "find",
-    "names",
     "newest",
     "open_gate",
     "raise_risk",
