@@ -197,12 +197,12 @@ class World:
 
     def on_WritePlan(self, effect: effects.WritePlan) -> object:  # noqa: N802
         self.text = effect.text
-        return effects.PlanText(text=effect.text, object=f"object-{len(effect.text)}")
+        return effects.DocumentText(text=effect.text, object=f"object-{len(effect.text)}")
 
     def on_ReadPlan(self, effect: effects.ReadPlan) -> object:  # noqa: N802
         self.reads += 1
         self.text = self.edits.get(self.reads, self.text)
-        return effects.PlanText(text=self.text, object="object")
+        return effects.DocumentText(text=self.text, object="object")
 
     def on_TakeApproval(self, effect: effects.TakeApproval) -> object:  # noqa: N802
         if effect.content not in self.approved:

@@ -23,7 +23,7 @@ from typing import Any
 from planforge.errors import LeaseHeld, StaleFence, Unleased, WouldDeadlock
 from planforge.kernel import leases
 from planforge.kernel.events import RunParked
-from planforge.kernel.leases import Lease
+from planforge.kernel.leases.rules import Lease
 from planforge.kernel.ledger import Ledger
 from repositories import ENVIRONMENT, git
 

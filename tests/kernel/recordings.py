@@ -34,11 +34,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Say(Effect[Said], frozen=True, kw_only=True):
+    ABOUT = "{words:.10}"
     words: str
-
-    @property
-    def about(self) -> str:
-        return self.words[:10]
 
 
 class Forget(Effect[None], frozen=True, kw_only=True):

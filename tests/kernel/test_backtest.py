@@ -296,7 +296,7 @@ def test_a_plan_that_is_read_more_often_than_recorded_is_assumed_to_stay(ledger:
         texts = [(await effects.ReadPlan(plan="plan-001")).text for _ in range(3)]
         return " ".join(texts)
 
-    first, second = (effects.PlanText(text=text, object="o") for text in ("one", "two"))
+    first, second = (effects.DocumentText(text=text, object="o") for text in ("one", "two"))
     question = effects.ReadPlan(plan="plan-001")
     by_hand(ledger, ("/0", question, first), ("/1", question, second))
     found = told(ledger, reads())

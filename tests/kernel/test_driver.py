@@ -18,7 +18,7 @@ from planforge.actions import Action
 from planforge.errors import CannotPerform, Diverged, Fenced, GitFailed, NeedsPerson, PerformerFailed
 from planforge.interfaces.cli.typed import text
 from planforge.kernel.driver import Call, Driver, outcome_type
-from planforge.kernel.effects import Effect, Flow, Note, PlanText, ReadPlan, RunCheck, Together
+from planforge.kernel.effects import DocumentText, Effect, Flow, Note, ReadPlan, RunCheck, Together
 from planforge.kernel.events import (
     DriverStarted,
     EffectCompleted,
@@ -791,11 +791,11 @@ def test_what_a_driver_records_of_the_run_is_redacted_too(ledger: Ledger) -> Non
 
 
 def test_a_plan_is_stored_as_its_owner_wrote_it_for_its_approval_is_of_that_text(ledger: Ledger) -> None:
-    async def flow() -> PlanText:
+    async def flow() -> DocumentText:
         return await ReadPlan(plan="plan-001")
 
-    async def read(effect: ReadPlan, call: Call) -> PlanText:
-        return PlanText(text=f"# Plan\n\n{SECRET}\n", object="0" * 64)
+    async def read(effect: ReadPlan, call: Call) -> DocumentText:
+        return DocumentText(text=f"# Plan\n\n{SECRET}\n", object="0" * 64)
 
     room = Room()
     room.performers[ReadPlan] = read

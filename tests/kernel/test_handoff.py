@@ -21,7 +21,7 @@ from kernel import handing
 from kernel.api_work import change, evidence, verify, work
 from kernel.handing import FULL, Agent
 from planforge.errors import NotFound, RefusedByGate, StaleFence, Superseded
-from planforge.kernel import continuation, events, handoff, leases
+from planforge.kernel import continuation, events, graph, handoff, leases
 from planforge.kernel.api import AgentContext, Assignment, Kernel, Outcome, TouchedFile, planned
 from planforge.kernel.events import ArtifactKind, Event, HandoffEmitted
 from planforge.kernel.graph.queries import Moments
@@ -153,7 +153,7 @@ def test_whoever_goes_on_from_the_handoff_alone_is_told_what_one_who_saw_everyth
     plan = many.plan.create("g", steps=[planned("a", files=FILES, gates=["g"]), planned("b")])
     told = [msgspec.structs.replace(event, plan=plan) for event in history]
     ledger.append(plan, told[:cut], expected=None)
-    summary = handoff.summarise(ledger, f"{plan}/a", FULL)
+    summary = handoff.summarise(ledger, graph.find(ledger, f"{plan}/a"), FULL)
     assert summary.next_actions == known_by_heart(ledger, plan)
     stored = msgspec.json.decode(encode(summary), type=HandoffSummary)
     assert handoff.answered(ledger, stored).next_actions() == summary.next_actions

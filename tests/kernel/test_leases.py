@@ -17,7 +17,7 @@ from planforge.errors import InvalidInput, LeaseHeld, Locked, NotFound, StaleFen
 from planforge.interfaces.cli.typed import text
 from planforge.kernel import leases
 from planforge.kernel.events import Event, Recorded
-from planforge.kernel.leases import Held, Lease, Waiting
+from planforge.kernel.leases.rules import Held, Lease, Waiting
 from planforge.kernel.ledger import Ledger, Write
 
 MINUTE = timedelta(minutes=1)

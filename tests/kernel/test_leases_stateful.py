@@ -20,7 +20,7 @@ from kernel.ledger_contract import tables
 from planforge.errors import LeaseHeld, NotFound, PlanforgeError, StaleFence, Unleased, WouldDeadlock
 from planforge.kernel import leases
 from planforge.kernel.events import LeaseGranted, LeasePassed
-from planforge.kernel.leases import Lease, Waiting
+from planforge.kernel.leases.rules import Lease, Waiting
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.paths import overlap
 from tries import tries

@@ -16,7 +16,6 @@ from kernel.histories import PASSED
 from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.scores import (
     FORMULA,
-    PERFECT,
     Measures,
     StepScore,
     compare,
@@ -143,7 +142,7 @@ def test_a_score_says_what_it_was_made_from_and_by_which_formula() -> None:
 @given(found=measures)
 def test_a_score_lies_between_nought_and_perfect_or_is_unknown(found: Measures) -> None:
     number = compute(found).value
-    assert number is None or 0 <= number <= PERFECT
+    assert number is None or 0 <= number <= 1000
 
 
 @given(found=measures)

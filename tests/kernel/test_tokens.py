@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planforge.kernel.tokens import THRESHOLD, WINDOW, TokenState, estimate
+from planforge.kernel.tokens import THRESHOLD, TokenState, estimate
 
 
 def state(used: int = 0, threshold: int = THRESHOLD, *, estimated: bool = True) -> TokenState:
     return TokenState(used=used, threshold=threshold, estimated=estimated)
 
 
-def test_the_threshold_is_100k_of_128k_unless_a_profile_says_otherwise() -> None:
-    assert (THRESHOLD, WINDOW) == (100_000, 128_000)
+def test_the_threshold_is_100k_unless_a_profile_says_otherwise() -> None:
+    assert THRESHOLD == 100_000
 
 
 @pytest.mark.parametrize(

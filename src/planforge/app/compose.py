@@ -190,13 +190,13 @@ class Worker:
 
     # Documents
 
-    async def read_plan(self, effect: effects.ReadPlan, call: Call) -> effects.PlanText:
+    async def read_plan(self, effect: effects.ReadPlan, call: Call) -> effects.DocumentText:
         """Read the file and keep what it said."""
         del call
         text = plans.text(self._project, plans.row(self._project, effect.plan))
-        return effects.PlanText(text=text, object=self._project.ledger.objects.put(text.encode()))
+        return effects.DocumentText(text=text, object=self._project.ledger.objects.put(text.encode()))
 
-    async def write_plan(self, effect: effects.WritePlan, call: Call) -> effects.PlanText:
+    async def write_plan(self, effect: effects.WritePlan, call: Call) -> effects.DocumentText:
         """Write the file, unless what is there is neither what we left nor what we are to write."""
         del call
         content = effect.text.encode()
@@ -207,7 +207,7 @@ class Worker:
             raise PlanEdited(f"`{path.name}` {what} while Planforge was working on it; it is left as it is")
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
-        return effects.PlanText(text=effect.text, object=self._project.ledger.objects.put(content))
+        return effects.DocumentText(text=effect.text, object=self._project.ledger.objects.put(content))
 
     async def mark_plan(self, effect: effects.MarkPlan, call: Call) -> None:
         """Write the status line."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Coroutine, Generator, Mapping
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import msgspec
+from msgspec.structs import asdict
 
 from planforge.kernel.events import (
     Choice,
@@ -57,10 +58,13 @@ class Effect(msgspec.Struct, Generic[Outcome], frozen=True, kw_only=True, omit_d
     that were recorded without it still replay.
     """
 
+    ABOUT: ClassVar[str] = ""
+    """The fields that tell people what it is about, as a format such as `{step}-{attempt}`."""
+
     @property
     def about(self) -> str:
         """What it is about, in a word, for people."""
-        return ""
+        return self.ABOUT.format(**asdict(self))
 
     def __await__(self) -> Generator[Effect[Outcome], Outcome, Outcome]:
         return (yield self)
@@ -195,6 +199,7 @@ class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class RunAgent(Effect[AgentAnswer], frozen=True, kw_only=True):
     """Put a task to an agent in a worktree."""
 
+    ABOUT = "{role}"
     role: str
     access: Access
     worktree: str
@@ -213,11 +218,6 @@ class RunAgent(Effect[AgentAnswer], frozen=True, kw_only=True):
     """The name of the form that the answer is to have; see `planforge.agents.forms`."""
     model: str = ""
     """The model that is asked for, whatever the tier; empty is the tier's."""
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.role
 
 
 class GatheredPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -264,6 +264,7 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class GatherContext(Effect[Gathered], frozen=True, kw_only=True):
     """Read what an agent is to know, from the tree of a commit and from the ledger."""
 
+    ABOUT = "{role}"
     role: str
     plan: str
     base: str
@@ -274,11 +275,6 @@ class GatherContext(Effect[Gathered], frozen=True, kw_only=True):
     """Earlier steps that may be told of."""
     architecture: bool | None = None
     """Whether the architecture is part of it; None is as the role has it."""
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.role
 
 
 class Surveyed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -368,49 +364,37 @@ class TakeApproval(Effect[Approval], frozen=True, kw_only=True):
 # Documents
 
 
-class PlanText(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan file as it is on disk."""
+class DocumentText(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan file, or a document of a task, as it is on disk; empty if there is none."""
 
     text: str
     object: str
     """The address of the text among the ledger's objects."""
 
 
-class ReadPlan(Effect[PlanText], frozen=True, kw_only=True):
+class ReadPlan(Effect[DocumentText], frozen=True, kw_only=True):
     """Read the plan file."""
 
+    ABOUT = "{plan}"
     plan: str
 
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.plan
 
-
-class WritePlan(Effect[PlanText], frozen=True, kw_only=True):
+class WritePlan(Effect[DocumentText], frozen=True, kw_only=True):
     """Write the plan file, unless somebody changed what Planforge last left there."""
 
+    ABOUT = "{plan}"
     plan: str
     text: str
     replaces: str | None
     """The address of the text that is expected on disk; None for a new file."""
 
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.plan
-
 
 class MarkPlan(Effect[None], frozen=True, kw_only=True):
     """Say in the plan file what the plan's status is now, changing nothing else in it."""
 
+    ABOUT = "{status}"
     plan: str
     status: str
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.status
 
 
 class ShowPhases(Effect[None], frozen=True, kw_only=True):
@@ -446,38 +430,23 @@ class ReadPhases(Effect[KnownPhases], frozen=True, kw_only=True):
     max_files: int
 
 
-class DocumentText(msgspec.Struct, frozen=True, kw_only=True):
-    """A document of a task as it is on disk; empty if there is none."""
-
-    text: str
-    object: str
-
-
 class ReadDocument(Effect[DocumentText], frozen=True, kw_only=True):
     """Read a document of a task, whoever has changed it since."""
 
+    ABOUT = "{name}"
     task: str
     name: str
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.name
 
 
 class WriteDocument(Effect[DocumentText], frozen=True, kw_only=True):
     """Write a document of a task; one that a person has edited meanwhile is not overwritten."""
 
+    ABOUT = "{name}"
     task: str
     name: str
     text: str
     replaces: str = ""
     """The object of what is there now, as far as we know; empty if nothing is."""
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.name
 
 
 class FoundFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -496,14 +465,10 @@ class FoundFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ReadFacts(Effect[FoundFacts], frozen=True, kw_only=True):
     """Look up what the gates of a stage ask for."""
 
+    ABOUT = "{task}"
     task: str
     paths: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.task
 
 
 # Worktrees, commits, checks, landing
@@ -519,24 +484,16 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
 class OpenWorktree(Effect[Checkout], frozen=True, kw_only=True):
     """Make a worktree of this run at `commit`."""
 
+    ABOUT = "{name}"
     name: str
     commit: str
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.name
 
 
 class CloseWorktree(Effect[None], frozen=True, kw_only=True):
     """Remove a worktree, keeping whatever is in it that no commit holds."""
 
+    ABOUT = "{name}"
     name: str
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.name
 
 
 class Tip(msgspec.Struct, frozen=True, kw_only=True):
@@ -548,13 +505,9 @@ class Tip(msgspec.Struct, frozen=True, kw_only=True):
 class OpenBranch(Effect[Tip], frozen=True, kw_only=True):
     """Make the branch at `commit` if it does not exist, and say where it points."""
 
+    ABOUT = "{branch}"
     branch: str
     commit: str
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.branch
 
 
 class Patch(msgspec.Struct, frozen=True, kw_only=True):
@@ -572,55 +525,39 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True):
 class Commit(Effect[Patch], frozen=True, kw_only=True):
     """Commit all that is in a worktree on top of `parent`; the commit is kept even if it never lands."""
 
+    ABOUT = "{step}-{attempt}"
     worktree: str
     parent: str
     message: str
     step: str
     attempt: int
 
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return f"{self.step}-{self.attempt}"
-
 
 class Rebase(Effect[Patch], frozen=True, kw_only=True):
     """Make the same change on top of another commit."""
 
+    ABOUT = "{step}-{attempt}"
     commit: str
     onto: str
     step: str
     attempt: int
 
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return f"{self.step}-{self.attempt}"
-
 
 class RunCheck(Effect[Evidence], frozen=True, kw_only=True):
     """Run the project's check in a fresh checkout of a commit."""
 
+    ABOUT = "{commit:.12}"
     commit: str
     tree: str
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.commit[:12]
 
 
 class RunFormerTests(Effect[Evidence], frozen=True, kw_only=True):
     """Run the project's check on what a commit holds, with these files as they were in its parent."""
 
+    ABOUT = "{commit:.12}"
     commit: str
     parent: str
     files: tuple[str, ...]
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.commit[:12]
 
 
 class Inspection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -637,15 +574,11 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Inspect(Effect[Inspection], frozen=True, kw_only=True):
     """Look at what a commit changes: tests, scope, size, paths that need a person."""
 
+    ABOUT = "{commit:.12}"
     commit: str
     parent: str
     files: tuple[str, ...]
     """What the step may change; nothing is any file."""
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.commit[:12]
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -661,6 +594,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 class PassGate(Effect[Decision], frozen=True, kw_only=True):
     """Have a person decide whether exactly this tree may land; the run waits until somebody has."""
 
+    ABOUT = "{gate}"
     plan: str
     step: str
     attempt: int
@@ -671,11 +605,6 @@ class PassGate(Effect[Decision], frozen=True, kw_only=True):
     reasons: tuple[str, ...]
     documents: tuple[Judged, ...] = ()
     """What the person is to read besides, as it is on disk now."""
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.gate
 
 
 class Leased(msgspec.Struct, frozen=True, kw_only=True):
@@ -688,25 +617,17 @@ class Leased(msgspec.Struct, frozen=True, kw_only=True):
 class ClaimLease(Effect[Leased], frozen=True, kw_only=True):
     """Take all of `paths`, waiting for whoever has some of them."""
 
+    ABOUT = "{holder}"
     holder: str
     paths: tuple[str, ...]
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.holder
 
 
 class ReleaseLease(Effect[None], frozen=True, kw_only=True):
     """Give a lease back; all right if it is gone."""
 
+    ABOUT = "{lease.holder}"
     lease: Leased
     reason: str
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.lease.holder
 
 
 class Handover(msgspec.Struct, frozen=True, kw_only=True):
@@ -723,6 +644,7 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
 class HandOver(Effect[Handover], frozen=True, kw_only=True):
     """Keep what an agent has done so far and say from the ledger what its successor needs to know."""
 
+    ABOUT = "{step}-{attempt}"
     plan: str
     step: str
     attempt: int
@@ -731,11 +653,6 @@ class HandOver(Effect[Handover], frozen=True, kw_only=True):
     parent: str
     lease: Leased
     context: TokenState
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return f"{self.step}-{self.attempt}"
 
 
 class Landing(msgspec.Struct, frozen=True, kw_only=True):
@@ -748,6 +665,7 @@ class Landing(msgspec.Struct, frozen=True, kw_only=True):
 class Land(Effect[Landing], frozen=True, kw_only=True):
     """Move the branch from `expected` to `commit`, if it still is where it is expected."""
 
+    ABOUT = "{commit:.12}"
     branch: str
     commit: str
     expected: str
@@ -755,11 +673,6 @@ class Land(Effect[Landing], frozen=True, kw_only=True):
     """The lease that it lands under."""
     files: tuple[str, ...]
     """What it changes; every path must be covered by the lease."""
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.commit[:12]
 
 
 # The landing queue: finished plans on their way to the person's branch
@@ -785,12 +698,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 class OpenTarget(Effect[Target], frozen=True, kw_only=True):
     """Find out where plans land for `branch`; make that branch, or move it forward, where nothing is lost."""
 
+    ABOUT = "{branch}"
     branch: str
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.branch
 
 
 class QueuedStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -833,15 +742,11 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
 class ReadQueue(Effect[Queue], frozen=True, kw_only=True):
     """Which plans may land on `tip`, in which order."""
 
+    ABOUT = "{branch}"
     branch: str
     tip: str
     plans: tuple[str, ...]
     """These alone; nothing is all of them."""
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.branch
 
 
 class Merged(msgspec.Struct, frozen=True, kw_only=True):
@@ -859,6 +764,7 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
 class Merge(Effect[Merged], frozen=True, kw_only=True):
     """Merge two commits; the result is kept even if it never lands."""
 
+    ABOUT = "{label}"
     ours: str
     theirs: str
     message: str
@@ -867,15 +773,11 @@ class Merge(Effect[Merged], frozen=True, kw_only=True):
     base: str = ""
     """What both sides are compared with; empty takes what git finds."""
 
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.label
-
 
 class AdvanceBranch(Effect[Landing], frozen=True, kw_only=True):
     """Move `landing` from `expected` to `commit`, if it and the person's branch still are where they were."""
 
+    ABOUT = "{landing}"
     branch: str
     branch_at: str
     landing: str
@@ -883,11 +785,6 @@ class AdvanceBranch(Effect[Landing], frozen=True, kw_only=True):
     expected: str
     item: str = ""
     """The plan, fix or task that lands by this; refused if a person has given it up meanwhile."""
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.landing
 
 
 class Restarted(msgspec.Struct, frozen=True, kw_only=True):
@@ -900,15 +797,11 @@ class Restarted(msgspec.Struct, frozen=True, kw_only=True):
 class RestartLanding(Effect[Restarted], frozen=True, kw_only=True):
     """Archive what has landed beside the person's branch, and begin again at that branch."""
 
+    ABOUT = "{landing}"
     branch: str
     landing: str
     expected: str
     to: str
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.landing
 
 
 class Commits(msgspec.Struct, frozen=True, kw_only=True):
@@ -920,13 +813,9 @@ class Commits(msgspec.Struct, frozen=True, kw_only=True):
 class ReadCommits(Effect[Commits], frozen=True, kw_only=True):
     """What came to `until`, one first parent after the other, that none of `since` has."""
 
+    ABOUT = "{until:.12}"
     since: tuple[str, ...]
     until: str
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.until[:12]
 
 
 class CommitFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -943,12 +832,8 @@ class CommitFacts(msgspec.Struct, frozen=True, kw_only=True):
 class ReadCommit(Effect[CommitFacts], frozen=True, kw_only=True):
     """Who made a commit, and for which plan."""
 
+    ABOUT = "{commit:.12}"
     commit: str
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.commit[:12]
 
 
 class Probed(msgspec.Struct, frozen=True, kw_only=True):
@@ -967,13 +852,9 @@ class Probed(msgspec.Struct, frozen=True, kw_only=True):
 class Probe(Effect[Probed], frozen=True, kw_only=True):
     """Merge work that has not landed with `branch`, and each with each, to see what conflicts."""
 
+    ABOUT = "{branch}"
     branch: str
     onto: str
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.branch
 
 
 class CheckoutChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -988,10 +869,6 @@ class CheckoutChange(msgspec.Struct, frozen=True, kw_only=True):
 class UpdateCheckout(Effect[CheckoutChange], frozen=True, kw_only=True):
     """Move `branch` forward to `commit` together with the files of the checkout that is on it."""
 
+    ABOUT = "{branch}"
     branch: str
     commit: str
-
-    @property
-    def about(self) -> str:
-        """What it is about, in a word."""
-        return self.branch

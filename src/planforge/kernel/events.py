@@ -162,6 +162,19 @@ class PlannedRisk(msgspec.Struct, frozen=True, kw_only=True):
     blocks: tuple[str, ...] = ()
 
 
+class OfStep(Event, frozen=True, kw_only=True):
+    """What all facts of a step say: whose it is, and its name there."""
+
+    plan: str
+    step: str
+
+
+class OfAttempt(OfStep, frozen=True, kw_only=True):
+    """What all facts of an attempt at a step say."""
+
+    attempt: int
+
+
 # Items: what people work on
 
 
@@ -246,11 +259,9 @@ class RiskSettled(Event, frozen=True, kw_only=True):
     actor: str
 
 
-class GateOpened(Event, frozen=True, kw_only=True):
+class GateOpened(OfStep, frozen=True, kw_only=True):
     """A person let a step through a gate, as it is planned now."""
 
-    plan: str
-    step: str
     gate: str
     content: str
     """The hash of the planned step; a step that is planned anew has another."""
@@ -461,12 +472,9 @@ class DecisionUsed(OfDecision, frozen=True, kw_only=True):
 # Steps
 
 
-class StepStarted(Event, frozen=True, kw_only=True):
+class StepStarted(OfAttempt, frozen=True, kw_only=True):
     """An attempt at a step began at an explicit commit."""
 
-    plan: str
-    step: str
-    attempt: int
     base: str
     holder: str = ""
     """Who makes the attempt."""
@@ -474,12 +482,9 @@ class StepStarted(Event, frozen=True, kw_only=True):
     """The lease it is made under; 0 where no files are leased."""
 
 
-class PatchProposed(Event, frozen=True, kw_only=True):
+class PatchProposed(OfAttempt, frozen=True, kw_only=True):
     """An agent left a change and said something about it."""
 
-    plan: str
-    step: str
-    attempt: int
     commit: str
     tree: str
     files: tuple[str, ...]
@@ -489,51 +494,36 @@ class PatchProposed(Event, frozen=True, kw_only=True):
     """How the agent was confined, really."""
 
 
-class AttemptInspected(Event, frozen=True, kw_only=True):
+class AttemptInspected(OfAttempt, frozen=True, kw_only=True):
     """What was seen of a change before anything of it was run, where there was anything to see."""
 
-    plan: str
-    step: str
-    attempt: int
     commit: str
     findings: tuple[RecordedFinding, ...]
     protected: tuple[str, ...]
     """Paths that need a person, each with the reason."""
 
 
-class VerifyOk(Event, frozen=True, kw_only=True):
+class VerifyOk(OfAttempt, frozen=True, kw_only=True):
     """Planforge checked the tree and it passed."""
 
-    plan: str
-    step: str
-    attempt: int
     evidence: Evidence
 
 
-class VerifyFailed(Event, frozen=True, kw_only=True):
+class VerifyFailed(OfAttempt, frozen=True, kw_only=True):
     """Planforge checked the tree and it failed, or could not tell."""
 
-    plan: str
-    step: str
-    attempt: int
     evidence: Evidence
 
 
-class AttemptRejected(Event, frozen=True, kw_only=True):
+class AttemptRejected(OfAttempt, frozen=True, kw_only=True):
     """The attempt is not taken, and why."""
 
-    plan: str
-    step: str
-    attempt: int
     reason: str
 
 
-class PatchApplied(Event, frozen=True, kw_only=True):
+class PatchApplied(OfAttempt, frozen=True, kw_only=True):
     """The change landed on the plan's branch."""
 
-    plan: str
-    step: str
-    attempt: int
     content: str
     """The content of the plan under which it landed."""
     scope: tuple[str, ...]
@@ -544,11 +534,9 @@ class PatchApplied(Event, frozen=True, kw_only=True):
     parent: str
 
 
-class StepCompleted(Event, frozen=True, kw_only=True):
+class StepCompleted(OfStep, frozen=True, kw_only=True):
     """The step is done, and what its evidence is worth."""
 
-    plan: str
-    step: str
     attempts: int
     score: StepScore | None
     """None for a step that changes nothing, such as an audit."""
@@ -556,11 +544,9 @@ class StepCompleted(Event, frozen=True, kw_only=True):
     """The commit that had landed for it before, if nothing was left to change and the evidence holds."""
 
 
-class StepFailed(Event, frozen=True, kw_only=True):
+class StepFailed(OfStep, frozen=True, kw_only=True):
     """The step used up its attempts."""
 
-    plan: str
-    step: str
     attempts: int
     reason: str
 
@@ -575,12 +561,9 @@ class ArtifactKind(StrEnum):
     REPORT = "report"
 
 
-class ArtifactRecorded(Event, frozen=True, kw_only=True):
+class ArtifactRecorded(OfAttempt, frozen=True, kw_only=True):
     """A step touched or left something worth finding again."""
 
-    plan: str
-    step: str
-    attempt: int
     kind: ArtifactKind
     name: str
     hash: str
@@ -674,31 +657,25 @@ class PlanHeldBack(Event, frozen=True, kw_only=True):
     reason: str
 
 
-class StepRetried(Event, frozen=True, kw_only=True):
+class StepRetried(OfStep, frozen=True, kw_only=True):
     """A step that had failed is tried again, on top of what was changed meanwhile."""
 
-    plan: str
-    step: str
     problem: str
     """Why it had failed."""
     changed: tuple[str, ...] = ()
     """Those of its files that were changed since; they are kept as they are."""
 
 
-class StepSkipped(Event, frozen=True, kw_only=True):
+class StepSkipped(OfStep, frozen=True, kw_only=True):
     """A person had a step left out; what depends on it need not wait for it."""
 
-    plan: str
-    step: str
     actor: str
     reason: str
 
 
-class StepReopened(Event, frozen=True, kw_only=True):
+class StepReopened(OfStep, frozen=True, kw_only=True):
     """What the step did cannot land as it is; the plan returns to review."""
 
-    plan: str
-    step: str
     reason: str
 
 

@@ -39,20 +39,10 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     skipped: int
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            total=self.total + other.total,
-            passed=self.passed + other.passed,
-            failed=self.failed + other.failed,
-            skipped=self.skipped + other.skipped,
-        )
+        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
 
     def __sub__(self, other: Counts) -> Counts:
-        return Counts(
-            total=self.total - other.total,
-            passed=self.passed - other.passed,
-            failed=self.failed - other.failed,
-            skipped=self.skipped - other.skipped,
-        )
+        return Counts(**{name: getattr(self, name) - getattr(other, name) for name in self.__struct_fields__})
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):

@@ -44,26 +44,9 @@ from planforge.kernel.graph.queries import (
 from planforge.kernel.leases import rules as leasing
 from planforge.kernel.leases import tables
 from planforge.kernel.ledger import Ledger, Write
-from planforge.kernel.ledger.rows import read_event
 from planforge.kernel.objects import encode
 from planforge.kernel.payloads import pack, unpack
 from planforge.kernel.tokens import TokenState
-
-__all__ = [
-    "Action",
-    "AgentContext",
-    "Failure",
-    "HandoffSummary",
-    "TouchedFile",
-    "VerifyResult",
-    "answered",
-    "emit",
-    "emitted",
-    "fence_of",
-    "find",
-    "load",
-    "summarise",
-]
 
 
 class HandoffSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +93,7 @@ class AgentContext(msgspec.Struct, frozen=True, kw_only=True):
         """What happened to the step since the attempt began, as far as it matters for what is next."""
         for answer in self.answers:
             if isinstance(answer, Moments):
-                yield from _facts(answer)
+                yield from (item.event for item in answer.events if item.kind in continuation.TAKEN)
 
     @property
     def _node(self) -> NodeView:
@@ -125,12 +108,6 @@ class AgentContext(msgspec.Struct, frozen=True, kw_only=True):
         if found is None:
             raise NotFound(f"`{self.summary.step}` is not a step")
         return found
-
-
-def _facts(moments: Moments) -> Iterator[Event]:
-    for moment in moments.events:
-        if moment.kind in continuation.TAKEN:
-            yield read_event(moment.seq, moment.kind, moment.revision, bytes(moment.body))
 
 
 # Handing over
@@ -166,10 +143,11 @@ def emit(
         before = _newest(ledger, view)
         if before is not None and (before.holder, before.successor) == (holder, successor):
             return []
-        _require_holder(ledger, view, holder)
+        # Only who is at the step hands it over; a run, which has no name there, may have several.
+        require_attempt(ledger, view.node, max(view.attempts, 1), holder if view.holder else "")
         artifacts = [_artifact(view, file) for file in touched]
         given = _given(ledger, fence, holder, successor, ttl) if fence else None
-        found = _summary(ledger, view, context, artifacts)
+        found = summarise(ledger, view, context, artifacts)
         event = HandoffEmitted(
             handoff=f"{view.node}#{len(emitted(ledger, view.node)) + 1}",
             plan=view.plan,
@@ -202,11 +180,6 @@ def _newest(ledger: Ledger, view: StepView) -> HandoffEmitted | None:
     return latest
 
 
-def _require_holder(ledger: Ledger, view: StepView, holder: str) -> None:
-    """Only who is at the step hands it over; a run, which has no name there, may have several."""
-    require_attempt(ledger, view.node, max(view.attempts, 1), holder if view.holder else "")
-
-
 def _given(ledger: Ledger, fence: int, holder: str, successor: str, ttl: timedelta) -> events.LeasePassed:
     lease = leases.require(ledger, fence, (), holder)
     decision = leasing.transfer(lease, tables.scene(ledger), successor, ttl)
@@ -226,12 +199,10 @@ def _artifact(view: StepView, file: TouchedFile) -> ArtifactRecorded:
     )
 
 
-def summarise(ledger: Ledger, step: str, context: TokenState) -> HandoffSummary:
-    """What is on record about a step, in the form that its next agent gets."""
-    return _summary(ledger, steps.find(ledger, step), context, ())
-
-
-def _summary(ledger: Ledger, view: StepView, context: TokenState, news: Iterable[Event]) -> HandoffSummary:
+def summarise(
+    ledger: Ledger, view: StepView, context: TokenState, news: Iterable[Event] = ()
+) -> HandoffSummary:
+    """What is on record about a step, and what is about to be, in the form that its next agent gets."""
     recorded = [item for item in steps.happened(ledger, view.node) if item.kind in continuation.TAKEN]
     history = [*(item.event for item in recorded), *news]
     began = max((at for at, event in enumerate(history) if isinstance(event, StepStarted)), default=0)
@@ -241,7 +212,7 @@ def _summary(ledger: Ledger, view: StepView, context: TokenState, news: Iterable
         plan=view.plan,
         step=view.node,
         title=view.title,
-        goal=_goal(ledger, view.plan),
+        goal=next((opened.request for opened in steps.facts(ledger, view.plan, events.ItemOpened)), ""),
         attempt=state.attempt,
         touched_files=tuple(
             TouchedFile(path=path, hash=found) for path, found in sorted(state.touched.items())
@@ -254,13 +225,6 @@ def _summary(ledger: Ledger, view: StepView, context: TokenState, news: Iterable
         queries=(Node(id=view.node), Timeline(node=view.node, after=after)),
         context=context,
     )
-
-
-def _goal(ledger: Ledger, plan: str) -> str:
-    for item in steps.happened(ledger, plan):
-        if item.kind == events.ItemOpened.__name__ and isinstance(found := item.event, events.ItemOpened):
-            return found.request
-    return ""
 
 
 # Taking over
@@ -287,7 +251,7 @@ def _take_up(ledger: Ledger, event: HandoffEmitted, holder: str) -> None:
     node = event.handoff.rpartition("#")[0]
 
     def decide() -> list[Write]:
-        known = (item.event for item in steps.happened(ledger, node) if item.kind == HandoffLoaded.__name__)
+        known = steps.facts(ledger, node, HandoffLoaded)
         return [] if loaded in known else [Write(event.plan, None, [loaded])]
 
     ledger.transact(decide)
@@ -322,8 +286,7 @@ def find(ledger: Ledger, name: str) -> HandoffEmitted:
 
 def emitted(ledger: Ledger, step: str = "") -> list[HandoffEmitted]:
     """The handoffs of a step, or of all, oldest first."""
-    kind = HandoffEmitted.__name__
-    found: Iterable[Event] = (item.event for item in read(ledger, Filter(kinds=(kind,))))
     if step:
-        found = (item.event for item in steps.happened(ledger, steps.exact(step)) if item.kind == kind)
-    return [event for event in found if isinstance(event, HandoffEmitted)]
+        return list(steps.facts(ledger, steps.exact(step), HandoffEmitted))
+    every = (item.event for item in read(ledger, Filter(kinds=(HandoffEmitted.__name__,))))
+    return [event for event in every if isinstance(event, HandoffEmitted)]

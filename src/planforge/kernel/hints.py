@@ -35,12 +35,10 @@ def recorded(action: Action) -> RecordedAction:
     values = (*action.items, *action.options.values())
     blanks = dict.fromkeys(str(value) for value in values if isinstance(value, Blank))
     items = tuple(map(str, action.items))
-    options = {name: _plain(value) for name, value in action.options.items()}
+    options = {
+        name: str(value) if isinstance(value, Blank) else value for name, value in action.options.items()
+    }
     return RecordedAction(verb=action.verb, items=items, options=options, blanks=tuple(blanks))
-
-
-def _plain(value: Value) -> Value:
-    return str(value) if isinstance(value, Blank) else value
 
 
 def action_of(fact: RecordedAction) -> Action:

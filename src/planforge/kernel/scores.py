@@ -24,7 +24,6 @@ import msgspec
 
 from planforge.kernel.evidence import Evidence, Outcome
 
-PERFECT = 1000
 TESTS, SIZE, WARNINGS, LINT, ROLLBACKS = 700, 150, 50, 50, 50
 HALF_SIZE = 200
 """The number of changed lines at which half of the size points are gone."""

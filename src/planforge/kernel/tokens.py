@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-WINDOW = 128_000
 THRESHOLD = 100_000
 """At how many tokens in context an agent hands over, unless its profile says otherwise."""
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from planforge.kernel.dependencies import order
+
 
 class Turns:
     """Names, of which each begins once and ends once."""
@@ -55,11 +57,6 @@ def waiting(
     for name, before in waits.items():
         if unknown := sorted({name, *before} - known):
             raise ValueError(f"`{name}` is to begin after {', '.join(before)}: there is no `{unknown[0]}`")
-    ended: set[str] = known - waits.keys()
-    left = set(waits)
-    while free := {name for name in left if ended.issuperset(waits[name])}:
-        ended |= free
-        left -= free
-    if left:
+    if left := known.difference(order({name: waits.get(name, ()) for name in names})):
         raise ValueError(f"these would wait for each other for ever: {', '.join(sorted(left))}")
     return waits

@@ -20,7 +20,8 @@ import os
 import stat
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,14 +58,17 @@ def _private() -> str:
     return os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  (see the docstring)
 
 
-def _enter(place: str) -> int:
+@contextmanager
+def _entered(place: str) -> Iterator[int]:
     """The directory, open, if it is ours alone. A link to one is not."""
     handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    found = os.fstat(handle)
-    if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+    try:
+        found = os.fstat(handle)
+        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+            raise PermissionError(f"`{place}` belongs to somebody else")
+        yield handle
+    finally:
         os.close(handle)
-        raise PermissionError(f"`{place}` belongs to somebody else")
-    return handle
 
 
 class Waker:
@@ -96,11 +100,8 @@ class Waker:
 
     def _list(self, changed: int) -> None:
         self._names = []
-        handle = _enter(self._place)
-        try:
+        with _entered(self._place) as handle:
             self._names = [name for name in os.listdir(handle) if name[0] != "."]  # noqa: PTH208
-        finally:
-            os.close(handle)
         self._listed = changed if time.time_ns() - changed > SETTLED_NANOSECONDS else -1
 
     def _send(self) -> None:
@@ -161,20 +162,18 @@ class Ear:
 
         with suppress(FileExistsError):
             os.mkdir(self._place, 0o700)  # noqa: PTH102
-        handle = _enter(self._place)
-        listening = socket(AF_UNIX, SOCK_DGRAM)
-        try:
-            listening.setblocking(False)
-            name = f"{os.getpid()}-{token_hex(4)}"
-            # A writer that finds the name before the socket is ready would take its owner for dead.
-            listening.bind(f"{self._place}/.{name}")
-            os.rename(f"{self._place}/.{name}", f"{self._place}/{name}")  # noqa: PTH104
-            _sweep(handle)
-        except OSError:
-            listening.close()
-            raise
-        finally:
-            os.close(handle)
+        with _entered(self._place) as handle:
+            listening = socket(AF_UNIX, SOCK_DGRAM)
+            try:
+                listening.setblocking(False)
+                name = f"{os.getpid()}-{token_hex(4)}"
+                # A writer that finds the name before the socket is ready would take its owner for dead.
+                listening.bind(f"{self._place}/.{name}")
+                os.rename(f"{self._place}/.{name}", f"{self._place}/{name}")  # noqa: PTH104
+                _sweep(handle)
+            except OSError:
+                listening.close()
+                raise
         self._name, self._socket = name, listening
         self.sure = time.monotonic() + UNSEEN_SECONDS
 
@@ -239,13 +238,9 @@ class Ear:
 
 def _remove(place: str, name: str) -> None:
     """Take away an ear, and nothing that is not one; the directory too, if it was the last."""
-    with suppress(OSError):
-        handle = _enter(place)
-        try:
-            if stat.S_ISSOCK(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
-                os.unlink(name, dir_fd=handle)
-        finally:
-            os.close(handle)
+    with suppress(OSError), _entered(place) as handle:
+        if stat.S_ISSOCK(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+            os.unlink(name, dir_fd=handle)
     with suppress(OSError):
         os.rmdir(place)  # noqa: PTH106  (which fails while others listen)
 

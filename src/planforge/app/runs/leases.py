@@ -10,8 +10,7 @@ import msgspec
 from planforge.actions import see
 from planforge.errors import InvalidInput, NotFound
 from planforge.kernel import leases
-from planforge.kernel.leases import Lease, Waiting
-from planforge.kernel.leases.rules import LATE
+from planforge.kernel.leases.rules import LATE, Lease, Waiting
 from planforge.kernel.leases.tables import moment
 
 if TYPE_CHECKING:

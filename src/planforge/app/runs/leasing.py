@@ -40,7 +40,7 @@ from planforge.kernel.events import (
     LeasePassed,
     LeaseReleased,
 )
-from planforge.kernel.leases import Lease, Waiting
+from planforge.kernel.leases.rules import Lease, Waiting
 from planforge.kernel.leases.tables import STREAM
 from planforge.kernel.paths import normalise_all, overlap
 from planforge.kernel.payloads import unpack

@@ -21,10 +21,11 @@ from planforge.kernel.api.plans import Graph, Plans
 from planforge.kernel.api.shapes import TTL, Assignment, Proposal, StepOutcome, Verify, Work, planned
 from planforge.kernel.budgets import Account
 from planforge.kernel.bus import Subscription
+from planforge.kernel.continuation import Action, TouchedFile
 from planforge.kernel.events import Amounts, PlannedRisk, PlannedStep, Recorded
 from planforge.kernel.evidence import Counts, Evidence, Outcome
-from planforge.kernel.handoff import Action, AgentContext, HandoffSummary, TouchedFile
-from planforge.kernel.leases import Lease
+from planforge.kernel.handoff import AgentContext, HandoffSummary
+from planforge.kernel.leases.rules import Lease
 from planforge.kernel.scores import StepScore
 from planforge.kernel.tokens import TokenState
 

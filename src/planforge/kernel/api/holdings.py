@@ -6,23 +6,20 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from planforge.kernel import budgets, handoff, leases
-from planforge.kernel.api.shapes import TTL, Assignment
+from planforge.kernel.api.shapes import TTL, Assignment, Commands
 from planforge.kernel.api.steps import assignment_of
 from planforge.kernel.budgets import Account
+from planforge.kernel.continuation import TouchedFile
 from planforge.kernel.events import Amounts
 from planforge.kernel.graph import steps
 from planforge.kernel.graph.attempts import require_attempt
-from planforge.kernel.handoff import AgentContext, TouchedFile
-from planforge.kernel.leases import Lease, Waiting
-from planforge.kernel.ledger import Ledger
+from planforge.kernel.handoff import AgentContext
+from planforge.kernel.leases.rules import Lease, Waiting
 from planforge.kernel.tokens import TokenState
 
 
-class Leases:
+class Leases(Commands):
     """Who may change which files."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
 
     def claim(self, holder: str, paths: Iterable[str], *, ttl: timedelta = TTL) -> Lease:
         """Take all of the paths, or raise `LeaseHeld` naming who has one of them."""
@@ -53,11 +50,8 @@ class Leases:
         return leases.waiting(self._ledger)
 
 
-class Budgets:
+class Budgets(Commands):
     """What work may cost."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
 
     def allow(self, scope: str, limits: Amounts, *, actor: str) -> None:
         """Set what a scope may spend, such as `plan:plan-001`, `step:plan-001/load` or `role:auditor`."""
@@ -80,11 +74,8 @@ class Budgets:
         return budgets.account(self._ledger, scope)
 
 
-class Handoffs:
+class Handoffs(Commands):
     """From an agent whose context is full to the next."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
 
     def emit(
         self,

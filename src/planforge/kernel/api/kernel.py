@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from planforge.errors import LedgerUnreadable, NotFound
@@ -26,10 +25,10 @@ class Kernel:
         self.ledger = ledger
         self.plan = Plans(ledger, redact)
         self.step = Steps(ledger, redact)
-        self.lease = Leases(ledger)
-        self.budget = Budgets(ledger)
-        self.handoff = Handoffs(ledger)
-        self.graph = Graph(ledger)
+        self.lease = Leases(ledger, redact)
+        self.budget = Budgets(ledger, redact)
+        self.handoff = Handoffs(ledger, redact)
+        self.graph = Graph(ledger, redact)
 
     @classmethod
     def open(cls, path: str | Path = ".", *, create: bool = True) -> Self:
@@ -54,9 +53,7 @@ class Kernel:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def subscribe(

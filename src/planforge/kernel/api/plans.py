@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from planforge.kernel import graph, leases
+from planforge.kernel.api.shapes import Commands
 from planforge.kernel.events import PlannedRisk, PlannedStep, Recorded
 from planforge.kernel.graph.answers import run_query
 from planforge.kernel.graph.queries import (
@@ -15,18 +16,12 @@ from planforge.kernel.graph.queries import (
     QueryResult,
     StepList,
 )
-from planforge.kernel.leases import Lease
-from planforge.kernel.ledger import Ledger
+from planforge.kernel.leases.rules import Lease
 from planforge.kernel.projections.revisions import MET
-from planforge.kernel.redaction import Redactor
 
 
-class Plans:
+class Plans(Commands):
     """Plans and their revisions. A plan is named by its id, such as `plan-001`, for its newest revision."""
-
-    def __init__(self, ledger: Ledger, redact: Redactor) -> None:
-        self._ledger = ledger
-        self._redact = redact
 
     def create(
         self,
@@ -98,11 +93,8 @@ class Plans:
         graph.settle_risk(self._ledger, plan, risk, self._redact.text(reason), actor)
 
 
-class Graph:
+class Graph(Commands):
     """Questions to the plan graph."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
 
     def query(self, query: GraphQuery) -> QueryResult:
         """The answer to one query; see `planforge.kernel.graph.queries`."""

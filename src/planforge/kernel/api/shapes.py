@@ -10,10 +10,20 @@ import msgspec
 from planforge.kernel.continuation import TouchedFile
 from planforge.kernel.events import Amounts, PlannedStep
 from planforge.kernel.evidence import Evidence
+from planforge.kernel.ledger import Ledger
+from planforge.kernel.redaction import Redactor
 from planforge.kernel.scores import StepScore
 
 TTL = timedelta(minutes=10)
 """How long a step keeps its files, unless told otherwise or renewed."""
+
+
+class Commands:
+    """Some of what a kernel can do with its ledger; texts are redacted before they are recorded."""
+
+    def __init__(self, ledger: Ledger, redact: Redactor | None = None) -> None:
+        self._ledger = ledger
+        self._redact = redact or Redactor.of_environment()
 
 
 def planned(

@@ -6,16 +6,16 @@ import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
 from planforge.errors import InvalidInput, RefusedByGate, StaleFence, Unleased
 from planforge.kernel import graph, leases
-from planforge.kernel.api.shapes import TTL, Assignment, Proposal, StepOutcome
+from planforge.kernel.api.shapes import TTL, Assignment, Commands, Proposal, StepOutcome
 from planforge.kernel.events import (
     ArtifactKind,
     ArtifactRecorded,
     AttemptRejected,
     Event,
-    LeaseReleased,
     PatchApplied,
     PatchProposed,
     StepCompleted,
@@ -25,20 +25,15 @@ from planforge.kernel.events import (
 from planforge.kernel.evidence import Evidence, Outcome
 from planforge.kernel.graph import steps as lookup
 from planforge.kernel.graph.queries import StepView
-from planforge.kernel.leases import Lease
+from planforge.kernel.leases.rules import Lease, released
 from planforge.kernel.leases.tables import STREAM
-from planforge.kernel.ledger import Ledger, Write
+from planforge.kernel.ledger import Write
 from planforge.kernel.paths import covers, exact, matches, normalise, overlap
-from planforge.kernel.redaction import Redactor
 from planforge.kernel.scores import StepScore, compute, measure
 
 
-class Attempts:
+class Attempts(Commands):
     """The single commands about an attempt. Each is one transaction: refused, it leaves nothing behind."""
-
-    def __init__(self, ledger: Ledger, redact: Redactor) -> None:
-        self._ledger = ledger
-        self._redact = redact
 
     def start(self, step: str, *, holder: str = "", base: str = "", ttl: timedelta = TTL) -> Assignment:
         """
@@ -85,20 +80,11 @@ class Attempts:
         patch = self._kept(proposal)
         paths = tuple(exact(file.path) for file in proposal.files)
         artifacts = [
-            ArtifactRecorded(
-                plan=assignment.plan,
-                step=assignment.name,
-                attempt=assignment.attempt,
-                kind=ArtifactKind.FILE,
-                name=path,
-                hash=file.hash,
-            )
+            ArtifactRecorded(**_which(assignment), kind=ArtifactKind.FILE, name=path, hash=file.hash)
             for path, file in zip(paths, proposal.files, strict=True)
         ]
         proposed = PatchProposed(
-            plan=assignment.plan,
-            step=assignment.name,
-            attempt=assignment.attempt,
+            **_which(assignment),
             commit=proposal.commit or patch or proposal.tree,
             tree=proposal.tree,
             files=paths,
@@ -124,10 +110,7 @@ class Attempts:
         an event brought does so once, whenever it is killed: `{news.name: news.passed(recorded)}`.
         """
         passed = evidence.outcome is Outcome.PASS
-        kind = VerifyOk if passed else VerifyFailed
-        event = kind(
-            plan=assignment.plan, step=assignment.name, attempt=assignment.attempt, evidence=evidence
-        )
+        event = (VerifyOk if passed else VerifyFailed)(**_which(assignment), evidence=evidence)
 
         def decide() -> list[Write]:
             graph.require_attempt(self._ledger, assignment.step, assignment.attempt)
@@ -138,15 +121,13 @@ class Attempts:
 
     def proposed(self, assignment: Assignment) -> PatchProposed | None:
         """The change that was proposed last in this attempt, if there was one."""
-        last: PatchProposed | None = None
-        for item in lookup.happened(self._ledger, assignment.step):
-            if item.kind == PatchProposed.__name__ and isinstance(found := item.event, PatchProposed):
-                last = found if found.attempt == assignment.attempt else last
-        return last
+        found = lookup.facts(self._ledger, assignment.step, PatchProposed)
+        own = [event for event in found if event.attempt == assignment.attempt]
+        return own[-1] if own else None
 
     def evidence(self, assignment: Assignment) -> list[Evidence]:
         """What checks have seen of this attempt, oldest first."""
-        return graph.evidence_of(self._ledger, assignment.step, assignment.attempt)
+        return lookup.evidence_of(self._ledger, assignment.step, assignment.attempt)
 
     def accept(
         self,
@@ -172,9 +153,7 @@ class Attempts:
         score = compute(measures)
         patch = self._kept(proposal)
         applied = PatchApplied(
-            plan=assignment.plan,
-            step=assignment.name,
-            attempt=assignment.attempt,
+            **_which(assignment),
             content="",
             scope=assignment.files,
             branch=branch,
@@ -201,9 +180,7 @@ class Attempts:
     def reject(self, assignment: Assignment, reason: str) -> StepOutcome:
         """The attempt is not taken and its files are free; anybody can start the step again."""
         reason = self._redact.text(reason)
-        event = AttemptRejected(
-            plan=assignment.plan, step=assignment.name, attempt=assignment.attempt, reason=reason
-        )
+        event = AttemptRejected(**_which(assignment), reason=reason)
 
         def decide() -> list[Write]:
             self._under_way(assignment)
@@ -274,20 +251,18 @@ class Attempts:
             leases.require(self._ledger, assignment.fence, (), assignment.holder)
         except StaleFence:
             return []
-        event = LeaseReleased(
-            holder=assignment.holder,
-            fence=assignment.fence,
-            forced=False,
-            actor=assignment.holder,
-            reason=reason,
-        )
-        return [Write(STREAM, None, [event])]
+        return [Write(STREAM, None, [released(assignment.holder, assignment.fence, reason)])]
 
     def _write(self, assignment: Assignment, *events: Event) -> Write:
         return Write(assignment.plan, None, [self._redact.struct(event) for event in events])
 
     def _kept(self, proposal: Proposal) -> str:
         return self._ledger.objects.put(self._redact.octets(proposal.diff)) if proposal.diff else ""
+
+
+def _which(assignment: Assignment) -> dict[str, Any]:
+    """The attempt, as its facts name it."""
+    return {"plan": assignment.plan, "step": assignment.name, "attempt": assignment.attempt}
 
 
 def assignment_of(view: StepView, attempt: int, holder: str, fence: int) -> Assignment:

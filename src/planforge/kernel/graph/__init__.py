@@ -32,9 +32,7 @@ from planforge.kernel.graph.attempts import (
 )
 from planforge.kernel.graph.steps import (
     current,
-    evidence_of,
     find,
-    names,
     newest,
     plain,
     revision,
@@ -44,16 +42,14 @@ from planforge.kernel.graph.steps import (
 )
 from planforge.kernel.ledger import Ledger, Write
 from planforge.kernel.paths import normalise
-from planforge.kernel.projections.revisions import content_of
+from planforge.kernel.projections.revisions import content_of, open_risks
 from planforge.kernel.work.items import Kind, following
 
 __all__ = [
     "check_steps",
     "create_plan",
-    "evidence_of",
     "fail_step",
     "find",
-    "names",
     "newest",
     "open_gate",
     "raise_risk",
@@ -172,17 +168,19 @@ def rescope(
     steps that are still there: settling one takes a reason of its own.
     """
     check_steps(steps, risks)
+    named = {risk.risk for risk in risks}
 
     def decide() -> list[Write]:
         former = revision(ledger, plain(plan))
         _refuse_while_it_runs(ledger, former.plan)
         done = dict(ledger.query(DONE, former.plan, former.revision))
+        carried = open_risks(ledger.query, former.node, steps)
         event = PlanRescoped(
             plan=former.plan,
             revision=former.revision + 1,
             reason=reason,
             steps=tuple(steps),
-            risks=(*risks, *_carried(ledger, former.node, steps, risks)),
+            risks=(*risks, *(risk for risk in carried if risk.blocks and risk.risk not in named)),
             kept=tuple(step.step for step in steps if done.get(step.step) == content_of(step)),
         )
         return [Write(former.plan, None, [event])]
@@ -201,22 +199,6 @@ def _refuse_while_it_runs(ledger: Ledger, plan: str) -> None:
             f"`{plan}` has an unfinished run, `{run}`",
             Advice("run {} or {}", Action("resume", run), Action("cancel", run)),
         )
-
-
-def _carried(
-    ledger: Ledger, former: str, steps: Sequence[PlannedStep], given: Sequence[PlannedRisk]
-) -> list[PlannedRisk]:
-    known, named = {step.step for step in steps}, {risk.risk for risk in given}
-    carried = []
-    for risk in risks(ledger, "WHERE revision = ? AND open ORDER BY risk", former):
-        edges = "SELECT source FROM edges WHERE target = ? AND kind = 'STEP_BLOCKED_BY' ORDER BY source"
-        blocks = tuple(names(source)[1] for (source,) in ledger.query(edges, risk.node))
-        left = tuple(step for step in blocks if step in known)
-        if left and risk.risk not in named:
-            carried.append(
-                PlannedRisk(risk=risk.risk, description=risk.description, severity=risk.severity, blocks=left)
-            )
-    return carried
 
 
 # Risks and gates

@@ -11,7 +11,7 @@ from planforge.kernel import dependencies
 from planforge.kernel.events import ItemOpened, PhasesGenerated, PlannedStep, PlanRescoped, PlanStarted
 from planforge.kernel.graph import custody, queries, steps
 from planforge.kernel.graph.blockers import blockers
-from planforge.kernel.graph.queries import GraphQuery, QueryResult, StepView
+from planforge.kernel.graph.queries import GraphQuery, QueryResult
 from planforge.kernel.graph.steps import Revision
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.projections.revisions import MET
@@ -54,18 +54,12 @@ def _(query: queries.Plan, ledger: Ledger) -> QueryResult:
 def _(query: queries.NextSteps, ledger: Ledger) -> QueryResult:
     found = steps.revision(ledger, query.plan)
     later = steps.superseded_by(ledger, *_place(found))
-    return queries.StepList(
-        plan=found.node, superseded_by=later, steps=() if later else tuple(ready(ledger, found, query.limit))
-    )
+    listed = () if later else steps.views(ledger, READY, *_place(found), query.limit)
+    return queries.StepList(plan=found.node, superseded_by=later, steps=tuple(listed))
 
 
 READY = "WHERE plan = ? AND revision = ? AND status = 'pending' AND waiting = 0 ORDER BY ordinal LIMIT ?"
 """Answered by an index that holds the ready steps and no others."""
-
-
-def ready(ledger: Ledger, revision: Revision, limit: int) -> list[StepView]:
-    """The first steps of a revision that are ready."""
-    return steps.views(ledger, READY, *_place(revision), limit)
 
 
 @_answer.register(queries.WithoutEvidence)

@@ -38,34 +38,28 @@ def blockers(ledger: Ledger, step: StepView) -> list[Blocker]:
 
 
 def _status(ledger: Ledger, step: StepView) -> Iterator[Blocker]:
-    if later := superseded_by(ledger, step.plan, step.revision):
+    later = superseded_by(ledger, step.plan, step.revision)
+    name = "superseded" if later else step.status
+    if later:
         there = views(ledger, "WHERE node = ?", f"{later}/{step.step}")
+        reason = f"the plan goes on as {later}"
         help_ = Action("why", f"{later}/{step.step}") if there else Action("graph", later)
-        yield Blocker(
-            kind="status", name="superseded", reason=f"the plan goes on as {later}", help=recorded(help_)
-        )
-    elif step.status == "in-progress":
-        who = step.holder or "a run"
-        reason = f"{who} is at attempt {step.attempts}"
+    elif name == "in-progress":
+        reason = f"{step.holder or 'a run'} is at attempt {step.attempts}"
         help_ = Action("log", run=step.plan)
         for gate in decisions.select(ledger, "gate", WAITS, step.plan, step.step):
             reason, help_ = f"{reason}, which waits for a person at {gate.label}", gate.look
-        yield Blocker(kind="status", name="in-progress", reason=reason, help=recorded(help_))
-    elif step.status == "done":
-        yield Blocker(
-            kind="status", name="done", reason="it is done", help=recorded(Action("score", step.node))
-        )
-    elif step.status == "skipped":
-        yield Blocker(
-            kind="status",
-            name="skipped",
-            reason=f"it was left out: {step.reason}",
-            help=recorded(Action("plan phases", step.plan, regenerate=True, keep_done=True)),
-        )
-    elif step.status == "failed":
+    elif name == "done":
+        reason, help_ = "it is done", Action("score", step.node)
+    elif name == "skipped":
+        reason = f"it was left out: {step.reason}"
+        help_ = Action("plan phases", step.plan, regenerate=True, keep_done=True)
+    elif name == "failed":
         reason = f"it failed after {counted(step.attempts, 'attempt')}: {step.reason}"
         help_ = Action("graph", step.node, custody=True)
-        yield Blocker(kind="status", name="failed", reason=reason, help=recorded(help_))
+    else:
+        return
+    yield Blocker(kind="status", name=name, reason=reason, help=recorded(help_))
 
 
 def _dependencies(ledger: Ledger, step: StepView) -> Iterator[Blocker]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import msgspec
+from msgspec.structs import replace
 
 from planforge.kernel import events
 from planforge.kernel.evidence import Evidence
@@ -29,13 +30,12 @@ class _Step(msgspec.Struct, kw_only=True):
             )
         )
 
-    def newest(self, number: int) -> int:
-        """The place of the newest attempt with this number."""
-        for place in reversed(range(len(self.attempts))):
-            if self.attempts[place].attempt == number:
-                return place
-        self.begin(number)
-        return len(self.attempts) - 1
+    def change(self, number: int, changed: Callable[[queries.AttemptRecord], queries.AttemptRecord]) -> None:
+        """Something happened in the newest attempt with this number."""
+        if all(known.attempt != number for known in self.attempts):
+            self.begin(number)
+        place = max(place for place, known in enumerate(self.attempts) if known.attempt == number)
+        self.attempts[place] = changed(self.attempts[place])
 
 
 def chain(ledger: Ledger, node: str) -> queries.CustodyChain:
@@ -128,7 +128,7 @@ def _approval(seq: int, event: events.Event) -> Iterator[queries.Approval]:
 def _use(approvals: list[queries.Approval], event: events.DecisionUsed) -> None:
     for place, known in enumerate(approvals):
         if (known.gate, known.content, known.used_by) == (event.name, event.content, ""):
-            approvals[place] = msgspec.structs.replace(known, used_by=event.run)
+            approvals[place] = replace(known, used_by=event.run)
             return
 
 
@@ -136,34 +136,22 @@ def _take(step: _Step, seq: int, event: events.Event) -> None:
     match event:
         case events.StepStarted():
             step.begin(event.attempt, event.base, event.holder)
-        case (
-            events.PatchProposed()
-            | events.PatchApplied()
-            | events.VerifyOk()
-            | events.VerifyFailed()
-            | events.AttemptRejected()
-        ):
-            place = step.newest(event.attempt)
-            step.attempts[place] = _with_event(step.attempts[place], seq, event)
-        case _:
-            step.approvals += _approval(seq, event)
-
-
-def _with_event(attempt: queries.AttemptRecord, seq: int, event: events.Event) -> queries.AttemptRecord:
-    """The attempt with what one more event says of it."""
-    match event:
         case events.PatchProposed(commit=commit, tree=tree, agent=agent, files=files):
             patch = queries.PatchRecord(
                 seq=seq, commit=commit, tree=tree, agent=agent, files=files, landed=False
             )
-            return msgspec.structs.replace(attempt, patches=(*attempt.patches, patch))
+            step.change(event.attempt, lambda known: replace(known, patches=(*known.patches, patch)))
         case events.PatchApplied():
-            return msgspec.structs.replace(attempt, patches=_applied(attempt.patches, seq, event))
-        case events.VerifyOk(evidence=evidence) | events.VerifyFailed(evidence=evidence):
-            return msgspec.structs.replace(attempt, evidence=(*attempt.evidence, _evidence(seq, evidence)))
-        case events.AttemptRejected(reason=reason):
-            return msgspec.structs.replace(attempt, rejected=reason)
-    return attempt
+            step.change(
+                event.attempt, lambda known: replace(known, patches=_applied(known.patches, seq, event))
+            )
+        case events.VerifyOk() | events.VerifyFailed():
+            seen = _evidence(seq, event.evidence)
+            step.change(event.attempt, lambda known: replace(known, evidence=(*known.evidence, seen)))
+        case events.AttemptRejected():
+            step.change(event.attempt, lambda known: replace(known, rejected=event.reason))
+        case _:
+            step.approvals += _approval(seq, event)
 
 
 def _applied(
@@ -172,7 +160,7 @@ def _applied(
     """The proposed patch landed; or, moved to where the branch was by then, another one in its place."""
     for place, known in enumerate(patches):
         if known.commit == event.commit:
-            landed = msgspec.structs.replace(known, landed=True)
+            landed = replace(known, landed=True)
             return (*patches[:place], landed, *patches[place + 1 :])
     agent, files = (patches[-1].agent, patches[-1].files) if patches else ("", ())
     landed = queries.PatchRecord(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TypeVar
 
 import msgspec
 
@@ -13,6 +15,8 @@ from planforge.kernel.evidence import Evidence
 from planforge.kernel.graph.queries import Moment, RiskView, StepView
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.scores import StepScore
+
+Kind = TypeVar("Kind", bound=Event)
 
 REVISION = re.compile(r"(?P<plan>.+?)(?:\.r(?P<number>[1-9][0-9]{0,9}))?")
 
@@ -131,6 +135,13 @@ def happened(ledger: Ledger, node: str, after: int = 0, limit: int = -1) -> list
     """The events of a plan, by its plain id, or of a step, by its node, in order."""
     rest = "history JOIN events USING (seq) WHERE node = ? AND seq > ? ORDER BY history.seq LIMIT ?"
     return ledger.select(Moment, rest, node, after, limit)
+
+
+def facts(ledger: Ledger, node: str, kind: type[Kind]) -> Iterator[Kind]:
+    """The events of one kind that happened to a plan or a step, in order."""
+    for moment in happened(ledger, node):
+        if moment.kind == kind.__name__ and isinstance(event := moment.event, kind):
+            yield event
 
 
 def event_at(ledger: Ledger, seq: int) -> Event:

@@ -29,27 +29,6 @@ from planforge.kernel.leases.rules import Decision, Held, Lease, Scene, Waiter, 
 from planforge.kernel.ledger import Ledger, Write
 from planforge.kernel.paths import exact, matches, normalise, normalise_all
 
-__all__ = [
-    "Held",
-    "Lease",
-    "Waiting",
-    "admit",
-    "blocking",
-    "claim",
-    "find",
-    "force",
-    "give_up",
-    "held",
-    "line_up",
-    "of_path",
-    "release",
-    "renew",
-    "require",
-    "transfer",
-    "wait",
-    "waiting",
-]
-
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 LOOK_SECONDS = 1.0
@@ -177,7 +156,7 @@ def renew(ledger: Ledger, holder: str, fence: int, ttl: timedelta) -> Lease:
 
 def release(ledger: Ledger, holder: str, fence: int, reason: str = "no longer needed") -> Lease:
     """End a live lease of one's own, or raise `StaleFence`."""
-    event = LeaseReleased(holder=holder, fence=fence, forced=False, actor=holder, reason=reason)
+    event = leasing.released(holder, fence, reason)
     return _under(ledger, fence, holder, lambda lease, _: Decision(events=(event,), lease=lease))
 
 
@@ -260,7 +239,7 @@ def require(ledger: Ledger, fence: int, paths: Iterable[str], holder: str) -> Le
 def held(ledger: Ledger) -> list[Lease]:
     """Every lease that is live now, the oldest first."""
     now = stamp(tables.moment(ledger)[0])
-    return [lease for lease in tables.leases(ledger, "leases ORDER BY fence") if lease.until > now]
+    return [lease for lease in ledger.select(Lease, "leases ORDER BY fence") if lease.until > now]
 
 
 def waiting(ledger: Ledger) -> list[Waiting]:

@@ -124,21 +124,18 @@ def claim(scene: Scene, holder: str, paths: tuple[str, ...], ttl: timedelta) -> 
         return Decision(events=found, refusal=refusal(obstacles[0], scene.late))
     own = [lease for lease in scene.leases if lease.holder == holder and not scene.is_over(lease.until)]
     fence = scene.version + len(found) + len(own) + 1
-    merged = tuple(
-        LeaseReleased(
-            holder=holder,
-            fence=lease.fence,
-            forced=False,
-            actor=holder,
-            reason=f"merged into the lease with fence {fence}",
-        )
-        for lease in own
-    )
+    why = f"merged into the lease with fence {fence}"
+    merged = tuple(released(holder, lease.fence, why) for lease in own)
     until = max([after(scene.now, ttl), *(lease.until for lease in own)])
     every = tuple(sorted({*paths, *(path for lease in own for path in lease.paths)}))
     granted = LeaseGranted(holder=holder, paths=every, fence=fence, until=until)
     lease = Lease(holder=holder, paths=every, fence=fence, until=until, granted_at=stamp(scene.now))
     return Decision(events=(*found, *merged, granted), lease=lease)
+
+
+def released(holder: str, fence: int, reason: str) -> LeaseReleased:
+    """The end of a lease, by its holder."""
+    return LeaseReleased(holder=holder, fence=fence, forced=False, actor=holder, reason=reason)
 
 
 def line_up(

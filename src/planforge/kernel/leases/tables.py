@@ -32,15 +32,10 @@ def moment(ledger: Ledger) -> tuple[datetime, timedelta]:
     return clock, timedelta(0)
 
 
-def leases(ledger: Ledger, rest: str, *values: str | int) -> list[Lease]:
-    """Leases that no event has ended, be their time over or not; `rest` is the statement after its FROM."""
-    return ledger.select(Lease, rest, *values)
-
-
 def with_fence(ledger: Ledger, fence: int) -> Lease | None:
     """The lease with this fence, if no event has ended it."""
     known = abs(fence) <= LARGEST
-    return next(iter(leases(ledger, "leases WHERE fence = ?", fence)), None) if known else None
+    return next(iter(ledger.select(Lease, "leases WHERE fence = ?", fence)), None) if known else None
 
 
 def fate(ledger: Ledger, fence: int) -> str:

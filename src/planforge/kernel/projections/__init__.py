@@ -21,7 +21,11 @@ MODULES = (runs, decisions, items, graph, leases, budgets, evidence)
 TABLES = "".join(module.TABLES for module in MODULES)
 NAMES = tuple(name for module in MODULES for name in module.NAMES)
 
-TABLES_OF_FOLDS = (*(module.folds.table for module in MODULES), dict.fromkeys(LEADS, items.move))
+TABLES_OF_FOLDS = (
+    *(module.folds.table for module in MODULES),
+    dict.fromkeys(graph.REMEMBERED, graph.remember),
+    dict.fromkeys(LEADS, items.move),
+)
 """In this order: the status of an item comes last, from what the others have made of an event."""
 
 FOLDS = {

@@ -13,7 +13,7 @@ import msgspec
 
 from planforge.kernel import events
 from planforge.kernel.events import Amounts, Recorded
-from planforge.kernel.projections.folding import Folds
+from planforge.kernel.projections.folding import Folds, text_of
 
 TABLES = """
 CREATE TABLE budgets(
@@ -45,8 +45,7 @@ class _Reservation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @folds.of(events.BudgetSet)
-def _(db: apsw.Connection, event: events.BudgetSet, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.BudgetSet, _: Recorded) -> None:
     for kind in KINDS:
         insert = "INSERT INTO budgets VALUES (?, ?, ?, 0, 0, 0)"
         update = "ON CONFLICT(scope, kind) DO UPDATE SET allowed = excluded.allowed"
@@ -54,12 +53,11 @@ def _(db: apsw.Connection, event: events.BudgetSet, recorded: Recorded) -> None:
 
 
 @folds.of(events.BudgetReserved)
-def _(db: apsw.Connection, event: events.BudgetReserved, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.BudgetReserved, _: Recorded) -> None:
     if _find(db, event.reservation) is not None:
         return  # the first one counts; `budgets.reserve` makes no second
     scopes = tuple(dict.fromkeys(event.scopes))
-    values = (event.reservation, _text(scopes), _text(event.amounts), _text(Amounts()))
+    values = (event.reservation, text_of(scopes), text_of(event.amounts), text_of(Amounts()))
     db.execute("INSERT INTO reservations VALUES (?, ?, ?, ?, NULL)", values)
     for scope in scopes:
         for kind in KINDS:
@@ -67,14 +65,13 @@ def _(db: apsw.Connection, event: events.BudgetReserved, recorded: Recorded) -> 
 
 
 @folds.of(events.BudgetSpent)
-def _(db: apsw.Connection, event: events.BudgetSpent, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.BudgetSpent, _: Recorded) -> None:
     found = _find(db, event.reservation)
     if found is None or not found.open:
         return
     known = {kind: _larger(getattr(found.spent, kind), getattr(event.amounts, kind)) for kind in KINDS}
     statement = "UPDATE reservations SET spent = ? WHERE reservation = ?"
-    db.execute(statement, (_text(Amounts(**known)), event.reservation))
+    db.execute(statement, (text_of(Amounts(**known)), event.reservation))
     for kind in KINDS:
         aside, before, after = _of(found.amounts, kind), _of(found.spent, kind), known[kind] or 0
         freed = max(aside - after, 0) - max(aside - before, 0)
@@ -83,13 +80,12 @@ def _(db: apsw.Connection, event: events.BudgetSpent, recorded: Recorded) -> Non
 
 
 @folds.of(events.BudgetReconciled)
-def _(db: apsw.Connection, event: events.BudgetReconciled, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.BudgetReconciled, _: Recorded) -> None:
     found = _find(db, event.reservation)
     if found is None or not found.open:
         return
     statement = "UPDATE reservations SET reconciled = ? WHERE reservation = ?"
-    db.execute(statement, (_text(event.spent), event.reservation))
+    db.execute(statement, (text_of(event.spent), event.reservation))
     for kind in KINDS:
         aside, before, told = _of(found.amounts, kind), _of(found.spent, kind), getattr(event.spent, kind)
         final = max(before, aside if told is None else told)
@@ -146,7 +142,3 @@ def _of(amounts: Amounts, kind: str) -> int:
 def _larger(one: int | None, other: int | None) -> int | None:
     known = [number for number in (one, other) if number is not None]
     return max(known) if known else None
-
-
-def _text(value: object) -> str:
-    return msgspec.json.encode(value).decode()

@@ -9,11 +9,10 @@ that waits for it; an approval waits for no run.
 from __future__ import annotations
 
 import apsw
-import msgspec
 
 from planforge.kernel import events
 from planforge.kernel.events import Recorded
-from planforge.kernel.projections.folding import Folds
+from planforge.kernel.projections.folding import Folds, text_of
 from planforge.kernel.work.lifecycle.tables import PLAN
 
 TABLES = """
@@ -45,8 +44,7 @@ WHICH = "WHERE kind = ? AND number = ? AND subject = ? AND name = ? AND content 
 
 
 @folds.of(events.PatchProposed)
-def _(db: apsw.Connection, event: events.PatchProposed, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.PatchProposed, _: Recorded) -> None:
     db.execute("INSERT OR IGNORE INTO authors VALUES (?, ?)", (event.plan, event.agent))
 
 
@@ -57,8 +55,7 @@ def _(db: apsw.Connection, event: events.DecisionAsked, recorded: Recorded) -> N
         return  # It was copied into a stream by hand.
     what = (event.kind, event.name, event.subject)
     db.execute(f"{END} kind = ? AND name = ? AND subject = ?", ("superseded", *what))
-    lists = [msgspec.json.encode(each).decode() for each in (event.reasons, event.choices, event.documents)]
-    reasons, choices, documents = lists
+    reasons, choices, documents = map(text_of, (event.reasons, event.choices, event.documents))
     of = (event.kind, event.number, event.subject, event.name, event.run, event.step, event.attempt)
     asked = (event.text, reasons, choices, event.content, event.commit, event.base, event.diff, documents)
     statement = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
@@ -75,8 +72,7 @@ def _(db: apsw.Connection, event: events.DecisionMade, recorded: Recorded) -> No
 
 
 @folds.of(events.DecisionUsed)
-def _(db: apsw.Connection, event: events.DecisionUsed, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.DecisionUsed, _: Recorded) -> None:
     before = ("used", event.continues) if event.continues else ("decided", "")
     statement = f"UPDATE decisions SET status = 'used', used_by = ? {WHICH} AND status = ? AND used_by = ?"  # noqa: S608
     db.execute(statement, (event.run, *_which(event), *before))
@@ -94,21 +90,18 @@ def _(db: apsw.Connection, event: events.EffectCompleted, recorded: Recorded) ->
 
 
 @folds.of(events.ItemMoved)
-def _(db: apsw.Connection, event: events.ItemMoved, recorded: Recorded) -> None:
+def _(db: apsw.Connection, event: events.ItemMoved, _: Recorded) -> None:
     # Whoever cancels or closes a plan takes back the yes that nobody has used; reopened, it wants another.
-    del recorded
     if event.status in PLAN.final:
         db.execute(f"{END} kind = 'approval' AND subject = ?", ("closed", event.item))
 
 
 @folds.of(events.PlanEnded)
-def _(db: apsw.Connection, event: events.PlanEnded, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.PlanEnded, _: Recorded) -> None:
     db.execute(f"{END} kind = 'gate' AND subject = ?", ("closed", event.plan))
 
 
 @folds.of(events.RunEnded)
-def _(db: apsw.Connection, event: events.RunEnded, recorded: Recorded) -> None:
+def _(db: apsw.Connection, event: events.RunEnded, _: Recorded) -> None:
     # A run that a person cancels says nothing of its plan. Nobody comes to its gates any more.
-    del recorded
     db.execute(f"{END} run = ?", ("closed", event.run))

@@ -12,7 +12,7 @@ import apsw
 
 from planforge.kernel import events
 from planforge.kernel.events import Recorded
-from planforge.kernel.evidence import Evidence, Outcome
+from planforge.kernel.evidence import Outcome
 from planforge.kernel.projections.folding import Folds
 
 TABLES = """
@@ -27,22 +27,11 @@ NAMES = ("evidence",)
 folds = Folds()
 
 
-@folds.of(events.VerifyOk)
-def _(db: apsw.Connection, event: events.VerifyOk, recorded: Recorded) -> None:
-    _fold(db, event.evidence, recorded.seq)
+Checked = events.VerifyOk | events.VerifyFailed | events.MergeChecked
 
 
-@folds.of(events.VerifyFailed)
-def _(db: apsw.Connection, event: events.VerifyFailed, recorded: Recorded) -> None:
-    _fold(db, event.evidence, recorded.seq)
-
-
-@folds.of(events.MergeChecked)
-def _(db: apsw.Connection, event: events.MergeChecked, recorded: Recorded) -> None:
-    _fold(db, event.evidence, recorded.seq)
-
-
-def _fold(db: apsw.Connection, evidence: Evidence, seq: int) -> None:
+def _fold(db: apsw.Connection, event: Checked, recorded: Recorded) -> None:
+    evidence = event.evidence
     # What was reused is on record where it was measured, and measured no second time.
     if evidence.outcome is Outcome.CANNOT_TELL or evidence.reused or not evidence.tree:
         return
@@ -51,4 +40,8 @@ def _fold(db: apsw.Connection, evidence: Evidence, seq: int) -> None:
         "ON CONFLICT(tree, fingerprint) DO UPDATE SET seq = excluded.seq, "
         "steady = min(steady, outcome = excluded.outcome), outcome = excluded.outcome"
     )
-    db.execute(f"{insert} {change}", (evidence.tree, evidence.fingerprint, evidence.outcome.value, seq))
+    values = (evidence.tree, evidence.fingerprint, evidence.outcome.value, recorded.seq)
+    db.execute(f"{insert} {change}", values)
+
+
+folds.table |= {events.VerifyOk: _fold, events.VerifyFailed: _fold, events.MergeChecked: _fold}

@@ -9,7 +9,7 @@ it is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import apsw
@@ -17,7 +17,7 @@ import apsw
 from planforge.kernel import events
 from planforge.kernel.events import ArtifactKind, PlannedRisk, Recorded
 from planforge.kernel.projections import revisions
-from planforge.kernel.projections.folding import Folds
+from planforge.kernel.projections.folding import Folds, update
 from planforge.kernel.work.items import Kind, kind_of
 
 TABLES = (
@@ -43,31 +43,30 @@ def _(db: apsw.Connection, event: events.ItemOpened, recorded: Recorded) -> None
     if former is not None:
         return  # somebody told of the plan before it was there; what it was then goes on
     if event.steps or event.risks:
-        revisions.fill(db, event.item, event.steps, recorded.seq, risks=event.risks)
+        revisions.add(db, event.item, None, event.steps, recorded.seq, risks=event.risks)
     else:
         revisions.open_unplanned(db, event.item, recorded.seq)
 
 
 @folds.of(events.PhasesGenerated)
 def _(db: apsw.Connection, event: events.PhasesGenerated, recorded: Recorded) -> None:
-    plan, content, seq = event.plan, event.content, recorded.seq
-    former = revisions.newest(db, plan)
+    add = partial(revisions.add, db, event.plan, content=event.content)
+    former = revisions.newest(db, event.plan)
     if former is None or not former.planned:
-        revisions.fill(db, plan, event.steps, seq, content=content)
+        add(None, event.steps, recorded.seq)
         return
-    risks = revisions.open_risks(db, former, event.steps)
+    risks = revisions.open_risks(partial(revisions.rows, db), former.node, event.steps)
     kept = {step.step: revisions.Kept(step.status, step.was) for step in event.kept}
     reason = f"its phases were made anew by {event.actor}" if event.actor else "its phases were made anew"
-    revisions.supersede(
-        db, plan, former, event.steps, seq, risks=risks, kept=kept, content=content, reason=reason
-    )
+    add(former, event.steps, recorded.seq, risks=risks, kept=kept, reason=reason)
 
 
 @folds.of(events.PlanStarted)
 def _(db: apsw.Connection, event: events.PlanStarted, recorded: Recorded) -> None:
     former = revisions.newest(db, event.plan)
     if former is None or not former.planned:
-        revisions.fill(db, event.plan, event.steps, recorded.seq, kept=event.kept, content=event.content)
+        kept, content = event.kept, event.content
+        revisions.add(db, event.plan, None, event.steps, recorded.seq, kept=kept, content=content)
     else:
         _begin_again(db, event, former.number)
 
@@ -75,19 +74,16 @@ def _(db: apsw.Connection, event: events.PlanStarted, recorded: Recorded) -> Non
 @folds.of(events.PlanRescoped)
 def _(db: apsw.Connection, event: events.PlanRescoped, recorded: Recorded) -> None:
     former = revisions.newest(db, event.plan)
-    if former is None:
-        revisions.fill(db, event.plan, event.steps, recorded.seq, risks=event.risks, kept=event.kept)
-    else:
-        revisions.supersede(
-            db,
-            event.plan,
-            former,
-            event.steps,
-            recorded.seq,
-            risks=event.risks,
-            kept=event.kept,
-            reason=event.reason,
-        )
+    revisions.add(
+        db,
+        event.plan,
+        former,
+        event.steps,
+        recorded.seq,
+        risks=event.risks,
+        kept=event.kept,
+        reason=event.reason if former else "",
+    )
 
 
 # What steps wait for
@@ -100,13 +96,11 @@ def _(db: apsw.Connection, event: events.RiskRaised, recorded: Recorded) -> None
         risk = PlannedRisk(
             risk=event.risk, description=event.description, severity=event.severity, blocks=event.blocks
         )
-        for node in revisions.raise_risk(db, event.plan, revision, risk, recorded.seq):
-            db.execute("UPDATE steps SET waiting = waiting + 1 WHERE node = ?", (node,))
+        revisions.raise_risk(db, revision, risk, recorded.seq)
 
 
 @folds.of(events.RiskSettled)
-def _(db: apsw.Connection, event: events.RiskSettled, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.RiskSettled, _: Recorded) -> None:
     revision = revisions.newest(db, event.plan)
     node = f"{revision.node}!{event.risk}" if revision else ""
     statement = "UPDATE risks SET open = 0, reason = ?, actor = ? WHERE node = ? AND open"
@@ -116,8 +110,7 @@ def _(db: apsw.Connection, event: events.RiskSettled, recorded: Recorded) -> Non
 
 
 @folds.of(events.GateOpened)
-def _(db: apsw.Connection, event: events.GateOpened, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.GateOpened, _: Recorded) -> None:
     node = _step(db, event)
     same = "EXISTS (SELECT 1 FROM steps WHERE steps.node = gates.node AND content = ?)"
     statement = f"UPDATE gates SET open = 1, actor = ? WHERE node = ? AND gate = ? AND NOT open AND {same}"  # noqa: S608
@@ -130,19 +123,14 @@ def _(db: apsw.Connection, event: events.GateOpened, recorded: Recorded) -> None
 
 
 @folds.of(events.StepStarted)
-def _(db: apsw.Connection, event: events.StepStarted, recorded: Recorded) -> None:
-    del recorded
-    node = _turn(db, event, "in-progress")
-    db.execute(
-        "UPDATE steps SET attempts = ?, holder = ?, verified = NULL WHERE node = ?",
-        (event.attempt, event.holder, node),
-    )
+def _(db: apsw.Connection, event: events.StepStarted, _: Recorded) -> None:
+    _turn(db, event, "in-progress", attempts=event.attempt, holder=event.holder, verified=None)
 
 
 @folds.of(events.AttemptRejected)
 def _(db: apsw.Connection, event: events.AttemptRejected, recorded: Recorded) -> None:
     node = _step(db, event)
-    db.execute("UPDATE steps SET reason = ? WHERE node = ?", (event.reason, node))
+    update(db, "steps", "node", node, reason=event.reason)
     if recorded.stream == event.plan:
         # A run, which has a stream of its own, makes the next attempt itself. What anybody else gives back
         # is ready for whoever comes.
@@ -152,41 +140,29 @@ def _(db: apsw.Connection, event: events.AttemptRejected, recorded: Recorded) ->
 
 @folds.of(events.StepCompleted)
 def _(db: apsw.Connection, event: events.StepCompleted, recorded: Recorded) -> None:
-    node = _turn(db, event, "done")
-    db.execute(
-        "UPDATE steps SET score = ?, reason = '', holder = NULL, completed = ? WHERE node = ?",
-        (event.score.value if event.score else None, recorded.seq, node),
-    )
+    score = event.score.value if event.score else None
+    node = _turn(db, event, "done", score=score, reason="", holder=None, completed=recorded.seq)
     if event.found:
-        db.execute("UPDATE steps SET landed = ? WHERE node = ?", (event.found, node))
+        update(db, "steps", "node", node, landed=event.found)
 
 
 @folds.of(events.StepFailed)
-def _(db: apsw.Connection, event: events.StepFailed, recorded: Recorded) -> None:
-    del recorded
-    node = _turn(db, event, "failed")
-    db.execute("UPDATE steps SET reason = ?, holder = NULL WHERE node = ?", (event.reason, node))
+def _(db: apsw.Connection, event: events.StepFailed, _: Recorded) -> None:
+    _turn(db, event, "failed", reason=event.reason, holder=None)
 
 
 @folds.of(events.StepSkipped)
-def _(db: apsw.Connection, event: events.StepSkipped, recorded: Recorded) -> None:
-    del recorded
-    node = _turn(db, event, "skipped")
-    db.execute("UPDATE steps SET reason = ?, holder = NULL WHERE node = ?", (event.reason, node))
+def _(db: apsw.Connection, event: events.StepSkipped, _: Recorded) -> None:
+    _turn(db, event, "skipped", reason=event.reason, holder=None)
 
 
 @folds.of(events.StepReopened)
-def _(db: apsw.Connection, event: events.StepReopened, recorded: Recorded) -> None:
-    del recorded
-    node = _turn(db, event, "pending")
-    db.execute(
-        "UPDATE steps SET reason = ?, holder = NULL, completed = NULL WHERE node = ?", (event.reason, node)
-    )
+def _(db: apsw.Connection, event: events.StepReopened, _: Recorded) -> None:
+    _turn(db, event, "pending", reason=event.reason, holder=None, completed=None)
 
 
 @folds.of(events.HandoffEmitted)
-def _(db: apsw.Connection, event: events.HandoffEmitted, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.HandoffEmitted, _: Recorded) -> None:
     statement = "UPDATE steps SET holder = ? WHERE node = ? AND holder = ?"
     db.execute(statement, (event.successor, _step(db, event), event.holder))
 
@@ -207,18 +183,22 @@ def _(db: apsw.Connection, event: events.PatchProposed, recorded: Recorded) -> N
 def _(db: apsw.Connection, event: events.PatchApplied, recorded: Recorded) -> None:
     node = _step(db, event)
     if node:
-        db.execute("UPDATE steps SET landed = ? WHERE node = ?", (event.commit, node))
+        update(db, "steps", "node", node, landed=event.commit)
         _patch(db, node, event.commit, event.tree, recorded.seq)
 
 
-@folds.of(events.VerifyOk)
-def _(db: apsw.Connection, event: events.VerifyOk, recorded: Recorded) -> None:
-    _evidence(db, event, recorded.seq, recorded.seq)
+def _checked(db: apsw.Connection, event: events.VerifyOk | events.VerifyFailed, recorded: Recorded) -> None:
+    """Only evidence on the newest attempt says anything about the step as it is."""
+    node, seen = _step(db, event), event.evidence
+    if node:
+        verified = recorded.seq if isinstance(event, events.VerifyOk) else None
+        statement = "UPDATE steps SET verified = ? WHERE node = ? AND attempts = ?"
+        db.execute(statement, (verified, node, event.attempt))
+        if seen.output:
+            _artifact(db, node, ArtifactKind.REPORT, seen.check, seen.output, recorded.seq)
 
 
-@folds.of(events.VerifyFailed)
-def _(db: apsw.Connection, event: events.VerifyFailed, recorded: Recorded) -> None:
-    _evidence(db, event, None, recorded.seq)
+folds.table |= {events.VerifyOk: _checked, events.VerifyFailed: _checked}
 
 
 @folds.of(events.ArtifactRecorded)
@@ -232,17 +212,13 @@ EDGES = {ArtifactKind.FILE: "STEP_TOUCHES_FILE", ArtifactKind.PATCH: "STEP_PRODU
 """The edges to files and patches; symbols, tests and reports are recorded by a step and no more."""
 
 
-def artifact_node(kind: ArtifactKind, name: str, content: str) -> str:
-    """The node of an artifact: patches and reports are known by their content, the others by their name."""
-    by_content = kind in (ArtifactKind.PATCH, ArtifactKind.REPORT)
-    return f"{kind.value}:{content if by_content else name}"
-
-
 def _artifact(
     db: apsw.Connection, step: str, kind: ArtifactKind, name: str, content: str | None, seq: int
 ) -> None:
-    target = artifact_node(kind, name, content or "")
-    own = content if content and kind in (ArtifactKind.PATCH, ArtifactKind.REPORT) else ""
+    """Patches and reports are known by their content, the others by their name."""
+    by_content = kind in (ArtifactKind.PATCH, ArtifactKind.REPORT)
+    own = (content or "") if by_content else ""
+    target = f"{kind.value}:{own if by_content else name}"
     revisions.node(db, target, kind.value, "", name, own, seq)
     revisions.edge(db, EDGES.get(kind, "STEP_RECORDS"), step, target, seq, content=content)
 
@@ -253,25 +229,13 @@ def _patch(db: apsw.Connection, step: str, commit: str, tree: str, seq: int) -> 
     revisions.edge(db, "STEP_PRODUCES_PATCH", step, target, seq, content=tree)
 
 
-def _evidence(
-    db: apsw.Connection, event: events.VerifyOk | events.VerifyFailed, verified: int | None, seq: int
-) -> None:
-    """Only evidence on the newest attempt says anything about the step as it is."""
-    node = _step(db, event)
-    if node:
-        statement = "UPDATE steps SET verified = ? WHERE node = ? AND attempts = ?"
-        db.execute(statement, (verified, node, event.attempt))
-        if event.evidence.output:
-            _artifact(db, node, ArtifactKind.REPORT, event.evidence.check, event.evidence.output, seq)
-
-
 def _begin_again(db: apsw.Connection, event: events.PlanStarted, revision: int) -> None:
     """What a run that was ended had under way is to be done again, and what is done and was not kept."""
     statement = "SELECT step FROM steps WHERE plan = ? AND revision = ? AND status IN ('done', 'in-progress')"
     for (step,) in list(revisions.rows(db, statement, event.plan, revision)):
         if step not in event.kept:
             again = events.StepReopened(plan=event.plan, step=step, reason="")
-            db.execute("UPDATE steps SET holder = NULL WHERE node = ?", (_turn(db, again, "pending"),))
+            _turn(db, again, "pending", holder=None)
 
 
 def _step(db: apsw.Connection, event: Any) -> str:
@@ -286,13 +250,12 @@ def _step(db: apsw.Connection, event: Any) -> str:
     return ""
 
 
-def _turn(db: apsw.Connection, event: Any, status: str) -> str:
-    """Give a step another status. What depends on it then waits for one thing more or less."""
+def _turn(db: apsw.Connection, event: events.OfStep, status: str, **columns: str | int | None) -> str:
+    """Give a step another status and more. What depends on it then waits for one thing more or less."""
     node = _step(db, event)
     found = revisions.rows(db, "SELECT status, plan, revision FROM steps WHERE node = ?", node)
     for before, plan, revision in found:
-        if before != status:
-            db.execute("UPDATE steps SET status = ? WHERE node = ?", (status, node))
+        update(db, "steps", "node", node, status=status, **columns)
         less = (status in revisions.MET) - (before in revisions.MET)
         if less:
             _wait(db, node, "STEP_DEPENDS_ON", -less)
@@ -311,24 +274,12 @@ def _wait(db: apsw.Connection, node: str, kind: str, more: int) -> None:
 # What happened to a plan and to a step, to be found without looking at every event
 
 
-def _remembered(
-    fold: Callable[[apsw.Connection, Any, Recorded], None] | None, field: str
-) -> Callable[[apsw.Connection, Any, Recorded], None]:
-    def remember(db: apsw.Connection, event: Any, recorded: Recorded) -> None:
-        if fold is not None:
-            fold(db, event, recorded)
-        insert = "INSERT OR IGNORE INTO history VALUES (?, ?)"
-        db.execute(insert, (getattr(event, field), recorded.seq))
-        if node := _step(db, event) if getattr(event, "step", "") else "":
-            db.execute(insert, (node, recorded.seq))
-
-    return remember
+REMEMBERED = [kind for kind in events.EVENTS.values() if hasattr(kind, "plan") or hasattr(kind, "item")]
 
 
-def _remember_all() -> None:
-    for kind in events.EVENTS.values():
-        for field in (name for name in ("plan", "item") if hasattr(kind, name)):
-            folds.table[kind] = _remembered(folds.table.get(kind), field)
-
-
-_remember_all()
+def remember(db: apsw.Connection, event: Any, recorded: Recorded) -> None:
+    """Note that an event is about a plan and, if it names one, a step."""
+    insert = "INSERT OR IGNORE INTO history VALUES (?, ?)"
+    db.execute(insert, (event.plan if hasattr(event, "plan") else event.item, recorded.seq))
+    if node := _step(db, event) if getattr(event, "step", "") else "":
+        db.execute(insert, (node, recorded.seq))

@@ -13,7 +13,7 @@ import apsw
 from planforge.kernel import events
 from planforge.kernel.events import Event, Recorded
 from planforge.kernel.projections import revisions
-from planforge.kernel.projections.folding import Folds
+from planforge.kernel.projections.folding import Folds, update
 from planforge.kernel.work.items import Kind, kind_of
 from planforge.kernel.work.lifecycle.statuses import MACHINES, approves, given
 
@@ -115,8 +115,7 @@ def _(db: apsw.Connection, event: events.PlanEnded, recorded: Recorded) -> None:
 
 
 @folds.of(events.PlanLanded)
-def _(db: apsw.Connection, event: events.PlanLanded, recorded: Recorded) -> None:
-    del recorded
+def _(db: apsw.Connection, event: events.PlanLanded, _: Recorded) -> None:
     db.execute("DELETE FROM unlanded WHERE plan = ?", (event.plan,))
 
 
@@ -150,9 +149,7 @@ def _(db: apsw.Connection, event: events.TaskEnded, recorded: Recorded) -> None:
 
 def _set(db: apsw.Connection, recorded: Recorded, item: str, **columns: str | int) -> None:
     """Give an item other values, and the time at which it got them."""
-    assigned = ", ".join(f"{column} = ?" for column in (*columns, "updated_at"))
-    statement = f"UPDATE items SET {assigned} WHERE item = ?"  # noqa: S608  (names of columns)
-    db.execute(statement, (*columns.values(), recorded.at, item))
+    update(db, "items", "item", item, **columns, updated_at=recorded.at)
 
 
 def move(db: apsw.Connection, event: Event, recorded: Recorded) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from planforge.kernel import events
 from planforge.kernel.events import Recorded
 from planforge.kernel.paths import is_glob
-from planforge.kernel.projections.folding import Folds
+from planforge.kernel.projections.folding import Folds, text_of
 
 TABLES = """
 CREATE TABLE leases(
@@ -44,12 +44,7 @@ folds = Folds()
 @folds.of(events.LeaseGranted)
 def _(db: apsw.Connection, event: events.LeaseGranted, recorded: Recorded) -> None:
     _pass_time(db, recorded)
-    _drop(db, event.fence)
-    values = (event.fence, event.holder, _text(event.paths), event.until, recorded.at)
-    db.execute("INSERT INTO leases VALUES (?, ?, ?, ?, ?)", values)
-    for path in set(event.paths):
-        db.execute("INSERT INTO lease_paths VALUES (?, ?, ?)", (path, event.fence, is_glob(path)))
-    _leave_line(db, event.holder, event.paths)
+    _grant(db, event.fence, event.holder, event.paths, event.until, recorded.at)
 
 
 @folds.of(events.LeaseRenewed)
@@ -76,19 +71,14 @@ def _(db: apsw.Connection, event: events.LeasePassed, recorded: Recorded) -> Non
     _end(db, event.fence, event.holder, fate, recorded)
     for (text,) in found:
         paths = msgspec.json.decode(text, type=tuple[str, ...])
-        _drop(db, event.new_fence)
-        values = (event.new_fence, event.successor, text, event.until, recorded.at)
-        db.execute("INSERT INTO leases VALUES (?, ?, ?, ?, ?)", values)
-        for path in set(paths):
-            db.execute("INSERT INTO lease_paths VALUES (?, ?, ?)", (path, event.new_fence, is_glob(path)))
-        _leave_line(db, event.successor, paths)
+        _grant(db, event.new_fence, event.successor, paths, event.until, recorded.at)
 
 
 @folds.of(events.LeaseAwaited)
 def _(db: apsw.Connection, event: events.LeaseAwaited, recorded: Recorded) -> None:
     _pass_time(db, recorded)
     # Whoever asks again for the same keeps its place; for anything else it goes to the end of the line.
-    values = (event.holder, recorded.seq, _text(event.paths), event.until, recorded.at)
+    values = (event.holder, recorded.seq, text_of(event.paths), event.until, recorded.at)
     statement = "INSERT INTO lease_waiters VALUES (?, ?, ?, ?, ?) ON CONFLICT(holder) DO UPDATE SET"
     place = "CASE WHEN paths = excluded.paths THEN place ELSE excluded.place END"
     since = "CASE WHEN paths = excluded.paths THEN since ELSE excluded.since END"
@@ -102,6 +92,17 @@ def _(db: apsw.Connection, event: events.LeaseWaitEnded, recorded: Recorded) -> 
     db.execute("DELETE FROM lease_waiters WHERE holder = ?", (event.holder,))
 
 
+def _grant(db: apsw.Connection, fence: int, holder: str, paths: tuple[str, ...], until: str, at: str) -> None:
+    _drop(db, fence)
+    db.execute("INSERT INTO leases VALUES (?, ?, ?, ?, ?)", (fence, holder, text_of(paths), until, at))
+    for path in set(paths):
+        db.execute("INSERT INTO lease_paths VALUES (?, ?, ?)", (path, fence, is_glob(path)))
+    # A holder that has all it waited for waits no longer.
+    for (text,) in list(db.execute("SELECT paths FROM lease_waiters WHERE holder = ?", (holder,))):
+        if set(msgspec.json.decode(text, type=tuple[str, ...])) <= set(paths):
+            db.execute("DELETE FROM lease_waiters WHERE holder = ?", (holder,))
+
+
 def _end(db: apsw.Connection, fence: int, holder: str, fate: str, recorded: Recorded) -> None:
     _pass_time(db, recorded)
     _drop(db, fence)
@@ -113,17 +114,6 @@ def _drop(db: apsw.Connection, fence: int) -> None:
     db.execute("DELETE FROM lease_paths WHERE fence = ?", (fence,))
 
 
-def _leave_line(db: apsw.Connection, holder: str, paths: tuple[str, ...]) -> None:
-    """A holder that has all it waited for waits no longer."""
-    for (text,) in list(db.execute("SELECT paths FROM lease_waiters WHERE holder = ?", (holder,))):
-        if set(msgspec.json.decode(text, type=tuple[str, ...])) <= set(paths):
-            db.execute("DELETE FROM lease_waiters WHERE holder = ?", (holder,))
-
-
 def _pass_time(db: apsw.Connection, recorded: Recorded) -> None:
     insert = "INSERT INTO lease_time VALUES (1, ?) ON CONFLICT(one) DO UPDATE SET at = excluded.at"
     db.execute(f"{insert} WHERE excluded.at > at", (recorded.at,))
-
-
-def _text(paths: tuple[str, ...]) -> str:
-    return msgspec.json.encode(paths).decode()

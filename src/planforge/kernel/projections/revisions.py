@@ -17,6 +17,7 @@ import msgspec
 
 from planforge.kernel.events import PlannedRisk, PlannedStep
 from planforge.kernel.objects import address
+from planforge.kernel.work.items import Query
 
 TABLES = """
 CREATE TABLE nodes(
@@ -61,6 +62,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 class Revision(NamedTuple):
     """One revision of a plan."""
 
+    plan: str
     node: str
     number: int
     planned: str
@@ -106,9 +108,8 @@ def planned_hash(steps: Sequence[PlannedStep]) -> str:
 
 def newest(db: apsw.Connection, plan: str) -> Revision | None:
     """The newest revision of a plan; None if nothing is known of the plan."""
-    statement = (
-        "SELECT node, revision, planned, content FROM revisions WHERE plan = ? ORDER BY revision DESC LIMIT 1"
-    )
+    columns = "plan, node, revision, planned, content"
+    statement = f"SELECT {columns} FROM revisions WHERE plan = ? ORDER BY revision DESC LIMIT 1"  # noqa: S608
     found = rows(db, statement, plan)
     return Revision(*found[0]) if found else None
 
@@ -120,46 +121,36 @@ def rows(db: apsw.Connection, statement: str, *values: str | int) -> list[Any]:
 
 def open_unplanned(db: apsw.Connection, plan: str, seq: int) -> None:
     """The first revision of a plan whose steps are not known yet."""
-    _insert_revision(db, plan, Revision(plan, 1, "", ""), "", 0, seq)
+    _insert_revision(db, Revision(plan, plan, 1, "", ""), "", 0, seq)
 
 
-def fill(
+def add(
     db: apsw.Connection,
     plan: str,
+    former: Revision | None,
     steps: Sequence[PlannedStep],
     seq: int,
     *,
     risks: Sequence[PlannedRisk] = (),
-    kept: Collection[str] = (),
-    content: str = "",
-) -> None:
-    """The first steps of a plan."""
-    revision = Revision(plan, 1, planned_hash(steps), content)
-    db.execute("DELETE FROM revisions WHERE plan = ? AND revision = 1", (plan,))
-    _insert(db, plan, revision, None, steps, risks, _kept(kept), "", seq)
-
-
-def supersede(
-    db: apsw.Connection,
-    plan: str,
-    former: Revision,
-    steps: Sequence[PlannedStep],
-    seq: int,
-    *,
-    risks: Sequence[PlannedRisk],
-    kept: Collection[str] | Mapping[str, Kept],
+    kept: Collection[str] | Mapping[str, Kept] = (),
     content: str = "",
     reason: str = "",
 ) -> None:
     """
-    The next revision of a plan.
+    The first steps of a plan, or the revision that supersedes the former one.
 
     Its number is counted and not read from the event, so that no event can write over a revision.
     """
-    number = former.number + 1
-    revision = Revision(f"{plan}.r{number}", number, planned_hash(steps), content)
-    _insert(db, plan, revision, former, steps, risks, _kept(kept), reason, seq)
-    edge(db, "PLAN_SUPERSEDES", revision.node, former.node, seq)
+    number = former.number + 1 if former else 1
+    name = f"{plan}.r{number}" if former else plan
+    revision = Revision(plan, name, number, planned_hash(steps), content)
+    if former is None:  # it may be there already, without steps
+        db.execute("DELETE FROM revisions WHERE plan = ? AND revision = 1", (plan,))
+    _insert(db, revision, former, steps, _kept(kept), reason, seq)
+    for risk in risks:
+        raise_risk(db, revision, risk, seq)
+    if former is not None:
+        edge(db, "PLAN_SUPERSEDES", revision.node, former.node, seq)
 
 
 def _kept(kept: Collection[str] | Mapping[str, Kept]) -> Mapping[str, Kept]:
@@ -169,18 +160,15 @@ def _kept(kept: Collection[str] | Mapping[str, Kept]) -> Mapping[str, Kept]:
     return {name: Kept("done", name) for name in kept}
 
 
-def open_risks(db: apsw.Connection, revision: Revision, steps: Iterable[PlannedStep]) -> list[PlannedRisk]:
-    """The open risks of a revision, as far as they concern `steps`: a new plan file does not settle them."""
+def open_risks(query: Query, revision: str, steps: Iterable[PlannedStep]) -> list[PlannedRisk]:
+    """The open risks of a revision, as far as they concern `steps`: a new plan does not settle them."""
     known = {step.step for step in steps}
-    statement = (
-        "SELECT node, risk, description, severity FROM risks WHERE revision = ? AND open ORDER BY risk"
-    )
-    found = rows(db, statement, revision.node)
-    start = len(revision.node) + 1
+    raised = "SELECT node, risk, description, severity FROM risks WHERE revision = ? AND open ORDER BY risk"
+    blocked = "SELECT source FROM edges WHERE target = ? AND kind = 'STEP_BLOCKED_BY' ORDER BY source"
+    start = len(revision) + 1
     risks = []
-    for node, risk, description, severity in found:
-        statement = "SELECT source FROM edges WHERE target = ? AND kind = 'STEP_BLOCKED_BY' ORDER BY source"
-        blocks = tuple(name[start:] for (name,) in rows(db, statement, node) if name[start:] in known)
+    for node, risk, description, severity in query(raised, revision):
+        blocks = tuple(name[start:] for (name,) in query(blocked, node) if name[start:] in known)
         risks.append(PlannedRisk(risk=risk, description=description, severity=severity, blocks=blocks))
     return risks
 
@@ -200,30 +188,26 @@ def edge(
     db.execute(f"{statement} {change}", (kind, source, target, content or "", seq))
 
 
-def raise_risk(db: apsw.Connection, plan: str, revision: Revision, risk: PlannedRisk, seq: int) -> list[str]:
-    """A risk of a revision with the edges of the steps it blocks; those steps, none if it was there."""
+def raise_risk(db: apsw.Connection, revision: Revision, risk: PlannedRisk, seq: int) -> None:
+    """A risk of a revision, unless it is there: the steps it blocks wait for one thing more."""
     name = f"{revision.node}!{risk.risk}"
     values = (name, revision.node, risk.risk, risk.description, risk.severity, 1, "", "")
     db.execute("INSERT OR IGNORE INTO risks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
     if not db.changes():
-        return []
-    node(db, name, "risk", plan, risk.risk, "", seq)
-    blocked = []
+        return
+    node(db, name, "risk", revision.plan, risk.risk, "", seq)
     for step in dict.fromkeys(risk.blocks):
         source = f"{revision.node}/{step}"
         if rows(db, "SELECT 1 FROM steps WHERE node = ?", source):
             edge(db, "STEP_BLOCKED_BY", source, name, seq)
-            blocked.append(source)
-    return blocked
+            db.execute("UPDATE steps SET waiting = waiting + 1 WHERE node = ?", (source,))
 
 
 def _insert(
     db: apsw.Connection,
-    plan: str,
     revision: Revision,
     former: Revision | None,
     steps: Sequence[PlannedStep],
-    risks: Sequence[PlannedRisk],
     kept: Mapping[str, Kept],
     reason: str,
     seq: int,
@@ -231,8 +215,8 @@ def _insert(
     unique = list({step.step: step for step in reversed(steps)}.values())[::-1]
     met = {step.step for step in unique}.intersection(kept)
     contents = {step.step: content_of(step) for step in unique}
-    before = _before(db, plan, former)
-    gates = list(_gates(db, plan, revision, former, unique, contents, before))
+    before = _before(db, former)
+    gates = list(_gates(db, revision, former, unique, contents, before))
     closed = Counter(name for name, _, is_open, _ in gates if not is_open)
 
     def row(ordinal: int, step: PlannedStep) -> tuple[str | int | None, ...]:
@@ -241,7 +225,7 @@ def _insert(
         past = before.get(found.was, _NOTHING) if found else _NOTHING
         waiting = len(set(step.depends_on) - met) + closed[name]
         return (
-            *(name, plan, revision.number, ordinal, step.step, step.title, step.kind),
+            *(name, revision.plan, revision.number, ordinal, step.step, step.title, step.kind),
             *(
                 found.status if found else "pending",
                 past.attempts,
@@ -254,19 +238,15 @@ def _insert(
             *(contents[step.step], _encode(step.files).decode(), None, past.verified, past.completed),
         )
 
-    _insert_revision(db, plan, revision, reason, len(unique) - len(met), seq)
+    _insert_revision(db, revision, reason, len(unique) - len(met), seq)
     insert = f"INSERT OR IGNORE INTO steps VALUES ({', '.join('?' * 19)})"  # noqa: S608  (a constant)
     db.executemany(insert, [row(ordinal, step) for ordinal, step in enumerate(unique)])
     db.executemany("INSERT OR IGNORE INTO gates VALUES (?, ?, ?, ?)", gates)
-    _insert_graph(db, plan, revision, unique, contents, seq)
-    for risk in risks:
-        more = raise_risk(db, plan, revision, risk, seq)
-        db.executemany("UPDATE steps SET waiting = waiting + 1 WHERE node = ?", [(name,) for name in more])
+    _insert_graph(db, revision, unique, contents, seq)
 
 
 def _gates(
     db: apsw.Connection,
-    plan: str,
     revision: Revision,
     former: Revision | None,
     steps: Iterable[PlannedStep],
@@ -277,7 +257,7 @@ def _gates(
     statement = (
         "SELECT step, gate, actor FROM steps JOIN gates USING (node) WHERE plan = ? AND revision = ? AND open"
     )
-    found = rows(db, statement, plan, former.number) if former else []
+    found = rows(db, statement, former.plan, former.number) if former else []
     opened = {
         (step, gate): actor for step, gate, actor in found if before[step].content == contents.get(step)
     }
@@ -287,9 +267,8 @@ def _gates(
             yield f"{revision.node}/{step.step}", gate, int(actor is not None), actor or ""
 
 
-def _insert_revision(
-    db: apsw.Connection, plan: str, revision: Revision, reason: str, unfinished: int, seq: int
-) -> None:
+def _insert_revision(db: apsw.Connection, revision: Revision, reason: str, unfinished: int, seq: int) -> None:
+    plan = revision.plan
     values = (plan, revision.number, revision.node, revision.planned, revision.content, reason)
     db.execute("INSERT INTO revisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*values, unfinished, seq))
     node(db, revision.node, "plan", plan, plan, revision.planned, seq)
@@ -297,7 +276,6 @@ def _insert_revision(
 
 def _insert_graph(
     db: apsw.Connection,
-    plan: str,
     revision: Revision,
     steps: Sequence[PlannedStep],
     contents: Mapping[str, str],
@@ -306,7 +284,7 @@ def _insert_graph(
     def name(step: str) -> str:
         return f"{revision.node}/{step}"
 
-    nodes = [(name(step.step), "step", plan, step.step, contents[step.step], seq) for step in steps]
+    nodes = [(name(step.step), "step", revision.plan, step.step, contents[step.step], seq) for step in steps]
     files = dict.fromkeys(path for step in steps for path in step.files)
     nodes += [(f"file:{path}", "file", "", path, "", seq) for path in files]
     edges = [("PLAN_HAS_STEP", revision.node, name(step.step), "", seq) for step in steps]
@@ -317,9 +295,9 @@ def _insert_graph(
     db.executemany("INSERT OR IGNORE INTO edges VALUES (?, ?, ?, ?, ?)", edges)
 
 
-def _before(db: apsw.Connection, plan: str, former: Revision | None) -> dict[str, _Before]:
+def _before(db: apsw.Connection, former: Revision | None) -> dict[str, _Before]:
     if former is None:
         return {}
     columns = "step, content, attempts, landed, score, verified, completed"
     statement = f"SELECT {columns} FROM steps WHERE plan = ? AND revision = ?"  # noqa: S608  (constants)
-    return {step: _Before(*rest) for step, *rest in db.execute(statement, (plan, former.number))}
+    return {step: _Before(*rest) for step, *rest in db.execute(statement, (former.plan, former.number))}

@@ -6,7 +6,7 @@ import apsw
 
 from planforge.kernel import events
 from planforge.kernel.events import Recorded
-from planforge.kernel.projections.folding import Folds
+from planforge.kernel.projections.folding import Folds, update
 
 TABLES = """
 CREATE TABLE runs(
@@ -47,5 +47,4 @@ def _(db: apsw.Connection, event: events.RunEnded, recorded: Recorded) -> None:
 
 
 def _run(db: apsw.Connection, run: str, status: str, reason: str, at: str, until: str = "") -> None:
-    statement = "UPDATE runs SET status = ?, reason = ?, until = ?, updated_at = ? WHERE run = ?"
-    db.execute(statement, (status, reason, until, at, run))
+    update(db, "runs", "run", run, status=status, reason=reason, until=until, updated_at=at)

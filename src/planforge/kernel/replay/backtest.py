@@ -253,7 +253,7 @@ class _Telling:
         """An answer that follows from the question, or from what was answered before."""
         match effect:
             case effects.WritePlan():
-                return effects.PlanText(text=effect.text, object=address(effect.text.encode()))
+                return effects.DocumentText(text=effect.text, object=address(effect.text.encode()))
             case effects.GiveApproval():
                 return effects.Approval(actor=effect.actor, content=effect.content)
             case effects.ReadPhases():

@@ -268,14 +268,15 @@ def _together(
         yield intent
         group.begin()
         while group.waiting:
-            path = group.next()
-            question = group.waiting.pop(path)
+            name = min(group.waiting, key=lambda name: order(group.waiting[name].key))
+            question = group.waiting.pop(name)
             try:
                 answer = yield question
             except (PerformerFailed, RecordingEnds) as error:
-                group.advance(path, partial(group.flows[path].throw, error), question.key)
+                group.advance(name, partial(group.flows[name].throw, error), question.key)
             else:
-                group.advance(path, partial(group.flows[path].send, answer), question.key)
+                group.advance(name, partial(group.flows[name].send, answer), question.key)
+            group.begin()
     finally:
         for steps in group.flows.values():
             steps.close()
@@ -294,15 +295,12 @@ class _Group:
         order: Callable[[str], int],
         watching: Watching,
     ) -> None:
-        self._names = {path_of(key, name): name for name in asked.flows}
+        self._paths = {name: path_of(key, name) for name in asked.flows}
         self.flows = {
-            path_of(key, name): _steps(flow, path_of(key, name), order, watching)
-            for name, flow in asked.flows.items()
+            name: _steps(flow, self._paths[name], order, watching) for name, flow in asked.flows.items()
         }
         self.waiting: dict[str, Asked] = {}
-        self._paths = {name: path for path, name in self._names.items()}
         self._turns = asked.turns()
-        self._order = order
         self._watching = watching
         self._ended: dict[str, object] = {}
         watching.gathered(key, asked)
@@ -310,39 +308,31 @@ class _Group:
     def begin(self) -> None:
         """Have those begin whose turn it is."""
         while beginning := self._turns.begin():
-            for path in map(self._paths.__getitem__, beginning):
-                self._watching.begins(path)
-                self._go(path, self.flows[path].__next__)
+            for name in beginning:
+                self._watching.begins(self._paths[name])
+                self.advance(name, self.flows[name].__next__)
 
-    def next(self) -> str:
-        """The flow whose question comes next in the recording."""
-        return min(self.waiting, key=lambda path: self._order(self.waiting[path].key))
-
-    def advance(self, path: str, go: Callable[[], Asked], last: str = "") -> None:
+    def advance(self, name: str, go: Callable[[], Asked], last: str = "") -> None:
         """Have a flow go on. One that has ended makes room; one whose recording ends would still be at it."""
-        self._go(path, go, last)
-        self.begin()
-
-    def _go(self, path: str, go: Callable[[], Asked], last: str = "") -> None:
         try:
-            self.waiting[path] = go()
+            self.waiting[name] = go()
         except StopIteration as stop:
-            self._end(path, stop.value, last)
+            self._end(name, stop.value, last)
         except PerformerFailed as error:
-            self._end(path, error, last)
+            self._end(name, error, last)
         except RecordingEnds as error:
-            self._ended[path] = error
-            self._watching.stops(path)
+            self._ended[name] = error
+            self._watching.stops(self._paths[name])
 
-    def _end(self, path: str, result: object, last: str) -> None:
-        self._ended[path] = result
-        self._watching.ends(path, last)
-        self._turns.end(self._names[path])
+    def _end(self, name: str, result: object, last: str) -> None:
+        self._ended[name] = result
+        self._watching.ends(self._paths[name], last)
+        self._turns.end(name)
 
     def results(self) -> dict[str, object]:
         """What came of each; raises what one that did not end ended with, the recording's end first."""
         for kind in (RecordingEnds, PerformerFailed):
-            for path in self.flows:
-                if isinstance(result := self._ended.get(path), kind):
+            for name in self.flows:
+                if isinstance(result := self._ended.get(name), kind):
                     raise result
-        return {name: self._ended[path] for path, name in self._names.items()}
+        return {name: self._ended[name] for name in self.flows}

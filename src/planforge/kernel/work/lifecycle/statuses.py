@@ -36,13 +36,11 @@ def given(query: Query, event: events.Event) -> Given | None:
     return leads(query, event) if leads else None
 
 
-def _moved(query: Query, event: events.ItemMoved) -> Given:
-    del query
+def _moved(_: Query, event: events.ItemMoved) -> Given:
     return Given(event.item, event.status, event.by)
 
 
-def _forged(query: Query, event: events.PlanForged) -> Given | None:
-    del query
+def _forged(_: Query, event: events.PlanForged) -> Given | None:
     return Given(event.plan, "REVIEW") if event.content else None  # there is something to review
 
 
@@ -58,15 +56,13 @@ def _approved(query: Query, event: events.DecisionMade) -> Given | None:
     return Given(event.subject, "APPROVED") if approves(query, event) else None
 
 
-def _under_way(query: Query, event: events.PlanStarted | events.PlanPaused) -> Given:
+def _under_way(_: Query, event: events.PlanStarted | events.PlanPaused) -> Given:
     # A run that is over leaves the plan to another run, which goes on under the same approval.
-    del query
     return Given(event.plan, "IMPLEMENTING")
 
 
-def _ended(query: Query, event: events.PlanEnded) -> Given:
+def _ended(_: Query, event: events.PlanEnded) -> Given:
     # A plan that could not go on returns to review: a new approval is the way out.
-    del query
     return Given(event.plan, "DONE" if event.succeeded else "REVIEW")
 
 
