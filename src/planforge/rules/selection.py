@@ -8,7 +8,7 @@ then the first that is still to do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 
 import msgspec
@@ -138,28 +138,23 @@ def _closure(phases: Sequence[Candidate], phase: Candidate) -> set[str]:
     return found
 
 
-class Signed(msgspec.Struct, frozen=True, kw_only=True):
-    """A phase by its content; its id may differ."""
-
-    id: str
-    signature: str
-    status: str = "pending"
-    depends_on: tuple[str, ...] = ()
-
-
-def kept(before: Sequence[Signed], after: Sequence[Signed]) -> dict[str, str]:
+def kept(
+    met: Mapping[str, str], after: Mapping[str, str], needs: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
     """
     The new phases that need not be done again, each with the old one that did it.
 
-    It says the same as one that is done or was skipped, and so does everything that it depends on.
+    Phases are known by their signatures: `met` has the old ones that are done or were skipped, `after` the
+    new ones, `needs` what each of these depends on. One is kept if it says the same as an old one, and if
+    everything that it depends on is kept.
     """
-    free = [phase for phase in before if phase.status in MET]
+    free = dict(met)
     found: dict[str, str] = {}
-    for phase in after:
-        same = next((old for old in free if old.signature == phase.signature), None)
-        if same is not None and all(name in found for name in phase.depends_on):
-            found[phase.id] = same.id
-            free.remove(same)
+    for name, signature in after.items():
+        same = next((old for old, known in free.items() if known == signature), None)
+        if same is not None and all(other in found for other in needs[name]):
+            found[name] = same
+            del free[same]
     return found
 
 
