@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from planforge.kernel import paths
 from planforge.rules.findings import Finding, Severity
 from planforge.rules.scanning import collection as collecting
-from planforge.rules.scanning import doubles, loosening, scan
-from planforge.rules.scanning.issues import Issue, Waiver
+from planforge.rules.scanning import doubles, loosening
+from planforge.rules.scanning.issues import Issue, Waiver, waive
+from planforge.rules.scanning.scanner import examine
 from planforge.rules.scanning.suites import Placed, PlacedSkip, Suite, changed_suites, pairs
 
 Pairs = list[tuple[Placed, Placed]]
@@ -198,15 +199,17 @@ def _new_skip(item: PlacedSkip, *, of_kept: bool) -> Finding:
 
 def _new_issues(old: Suite, new: Suite, together: Pairs, waivers: Sequence[Waiver]) -> Iterator[Finding]:
     known = Counter(
-        _key(old, path, issue, {}) for path in old.sources for issue in scan(path, old.texts[path])
+        _key(old, path, issue, {})
+        for path, source in old.sources.items()
+        for issue in examine(source, strict_xfail=False).issues
     )
     earlier = {(other.path, other.case.name): one.case.name for one, other in together}
-    for path in new.sources:
-        for issue in scan(path, new.texts[path], waivers):
+    for path, source in new.sources.items():
+        for issue in examine(source, strict_xfail=False).issues:
             key = _key(new, path, issue, earlier)
             if known[key]:
                 known[key] -= 1
-            elif issue.rule not in ELSEWHERE and not issue.waived:
+            elif issue.rule not in ELSEWHERE and not waive(issue, waivers).waived:
                 yield _as_finding(issue)
 
 
