@@ -53,7 +53,6 @@ class Misused(msgspec.Struct, frozen=True, kw_only=True):
 Parsed: TypeAlias = Command | NoCommand | Misused
 Word: TypeAlias = Callable[[str], Parsed]
 """What follows the first word of a command, read."""
-Takes: TypeAlias = Callable[[list[str]], tuple[str, list[str]]]
 
 
 class _Wrong(Exception):
@@ -104,7 +103,7 @@ def _reserving(word: str) -> Word:
         return _describing(rest, created)
 
     def _naming_a_plan(rest: str) -> Parsed:
-        plan = _plan_or_task([rest])
+        plan = _plan_or_task(rest)
         if word == "forge":
             return Command(name="forge resume", plan=plan)
         return Misused(
@@ -169,11 +168,15 @@ def _read(form: Form, words: list[str]) -> Command:
         for word in words:
             _refuse_flag(word)
     for field, needed in form.takes.items():
-        if not (words or needed):
-            continue
-        if field == "phase" and form.name == "plan skip" and not PHASE_ID.fullmatch(_plain(words[0])):
-            continue  # a reason may stand there as well, so a phase is only what is written like one
-        given[field], words = TAKES[field](words)
+        if field == "reason":
+            given[field], words = _reason(words), []
+        elif not words:
+            if needed:
+                raise _Wrong(f"it does not say which {field}", LIKE.get(field, ""))
+        elif form.name != "plan skip" or field != "phase" or PHASE_ID.fullmatch(_plain(words[0])):
+            # A reason may stand there when a phase is skipped, so a phase is only what is written like one.
+            _refuse_flag(words[0])
+            given[field], words = TAKES[field](words[0]), words[1:]
     _require_no_more(words)
     return _checked(Command(name=form.name, **given))
 
@@ -196,44 +199,47 @@ def _first(rest: str) -> tuple[str, str]:
     return _plain(word).lower(), arguments
 
 
-def _plan_or_task(words: list[str]) -> str:
-    if not words:
-        raise _Wrong("it does not say which plan")
-    _refuse_flag(words[0])
-    plain = _plain(words[0])
+def _plan_or_task(word: str) -> str:
+    plain = _plain(word)
     if found := PLAN_ID.fullmatch(plain):
         return f"plan-{int(found['number']):03}"
     if TASK_ID.fullmatch(plain) and not PLAN_ID.match(plain):
         return plain
-    raise _Wrong(f"`{words[0]}` is not the id of a plan or a task")
+    raise _Wrong(f"`{word}` is not the id of a plan or a task")
 
 
-def _phase(words: list[str]) -> str:
-    if not words:
-        raise _Wrong("it does not say which phase", "write it like `phase-2`")
-    _refuse_flag(words[0])
-    plain = _plain(words[0])
+def _phase(word: str) -> str:
+    plain = _plain(word)
     if found := PHASE_ID.fullmatch(plain) or NUMBER.fullmatch(plain):
         return f"phase-{int(found['number'])}"
     if STEP_ID.fullmatch(plain):
         return plain
-    raise _Wrong(f"`{words[0]}` is not the id of a phase", "write it like `phase-2`")
+    raise _Wrong(f"`{word}` is not the id of a phase", LIKE["phase"])
 
 
-def _status(words: list[str]) -> str:
-    _refuse_flag(words[0])
-    if words[0].upper() not in STATUSES:
+def _status(word: str) -> str:
+    if word.upper() not in STATUSES:
         known = ", ".join(each.lower() for each in STATUSES)
-        raise _Wrong(f"`{words[0]}` is no status of a plan; they are {known}")
-    return words[0].upper()
+        raise _Wrong(f"`{word}` is no status of a plan; they are {known}")
+    return word.upper()
 
 
-def _run(words: list[str]) -> str:
-    _refuse_flag(words[0])
-    found = RUN_ID.fullmatch(_plain(words[0]))
+def _run(word: str) -> str:
+    found = RUN_ID.fullmatch(_plain(word))
     if found is None:
-        raise _Wrong(f"`{words[0]}` is not the id of a run", "write it like `run-003` or `3`")
+        raise _Wrong(f"`{word}` is not the id of a run", LIKE["run"])
     return f"run-{int(found['number']):03}"
+
+
+TAKES: Mapping[str, Callable[[str], str]] = {
+    "plan": _plan_or_task,
+    "phase": _phase,
+    "status": _status,
+    "run": _run,
+}
+"""What reads the word for each field that takes one; a reason takes all words that are left."""
+
+LIKE = {"phase": "write it like `phase-2`", "run": "write it like `run-003` or `3`"}
 
 
 def _reason(words: list[str]) -> str:
@@ -242,20 +248,6 @@ def _reason(words: list[str]) -> str:
     if words:
         _refuse_flag(words[0])
     return " ".join(words)
-
-
-def _one(read: Callable[[list[str]], str]) -> Takes:
-    return lambda words: (read(words), words[1:])
-
-
-TAKES: Mapping[str, Takes] = {
-    "plan": _one(_plan_or_task),
-    "phase": _one(_phase),
-    "status": _one(_status),
-    "run": _one(_run),
-    "reason": lambda words: (_reason(words), []),
-}
-"""For each field that is a word or a text: its value, and the words that are left."""
 
 
 def _require_no_more(words: Iterable[str]) -> None:
