@@ -45,7 +45,7 @@ FIELD = re.compile(
     r"\*\*(?P<key>ID|Task|Created|Status|Project|Heartbeat|Parallel):\*\*[ \t]*(?P<value>.*?)[ \t]*"
 )
 YES_OR_NO = {"yes": True, "no": False}
-TEMPLATE_TOKEN = re.compile(r"\{\{\s*(?:TITLE|PLAN_ID|TASK_ID|DATE|PROJECT)\s*\}\}")
+TEMPLATE_TOKEN = re.compile(r"\{\{\s*(?P<name>TITLE|PLAN_ID|TASK_ID|DATE|PROJECT)\s*\}\}")
 REVIEW = re.compile(r"### Review (?P<number>[0-9]{1,9})\b.*")
 ITALIC = re.compile(r"\*[^*]+\*|_[^_]+_")
 BACKTICKED_FILE = re.compile(r"`[^`\s]*\.[A-Za-z][A-Za-z0-9]*`")
@@ -126,10 +126,8 @@ def slug(title: str) -> str:
 def parse(text: str) -> PlanDocument:
     """Read a plan file's header; the rest of it is only kept."""
     header = list(_header(text))
-    first = next(
-        ((number, line) for number, line in enumerate(header, 1) if line.text.strip("\ufeff \t")), None
-    )
-    number, shown = (first[0], first[1].text.strip("\ufeff \t")) if first else (1, "")
+    lines = enumerate((line.text.strip("\ufeff \t") for line in header), 1)
+    number, shown = next(((number, said) for number, said in lines if said), (1, ""))
     title = TITLE.fullmatch(shown)
     if not title or not title["title"]:
         raise InvalidDocument(f"line {number}: expected `# Plan: <title>`, found `{shown[:60]}`")
