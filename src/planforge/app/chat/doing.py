@@ -17,7 +17,7 @@ from planforge.app.plans import creation, fixes, pages, phases, work
 from planforge.app.runs import background
 from planforge.documents import markdown
 from planforge.documents.imports import Imported
-from planforge.documents.plan import structural_findings
+from planforge.documents.plan import structural_faults
 from planforge.errors import Locked, NeedsPerson, NotFound, PlanforgeError, RefusedByGate
 from planforge.rules.commands import Command, written
 from planforge.rules.commands.shapes import rows
@@ -253,10 +253,8 @@ def _audit(project: Project, command: Command, speaker: Speaker) -> Reply:
     """Look at the form first: an auditor is not paid for what anybody can see."""
     del speaker
     plan = plans.row(project, command.plan)
-    faults = structural_findings(plans.text(project, plan))
-    looping = [fault for fault in faults if fault.severity.value in ("blocking", "medium")]
-    if looping:
-        lines = "\n".join(f"{fault.severity.value}: {fault.title}" for fault in looping)
+    if faults := structural_faults(plans.text(project, plan)):
+        lines = "\n".join(f"{fault.severity.value}: {fault.title}" for fault in faults)
         raise RefusedByGate(f"`{plan.path}` is not a whole plan:\n{lines}", f"edit `{plan.path}`")
     return _begun(forges.audit(project, plan.plan), f"audits {plan.plan}")
 
