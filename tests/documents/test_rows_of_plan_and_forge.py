@@ -504,7 +504,7 @@ def a_field_is_the_headers(key: str) -> None:
     assert text.startswith(HEADED.split("---", maxsplit=1)[0].rstrip())
 
 
-rows("header fields", a_field_is_the_headers, ["Task", "Project", "Heartbeat"])
+rows("header fields", a_field_is_the_headers, ["Task", "Created", "Project", "Heartbeat"])
 
 
 @row("header fields", "title")
@@ -519,11 +519,6 @@ def a_plan_has_an_id() -> None:
     assert parse(HEADED).id == "plan-017"
     with pytest.raises(InvalidDocument, match="ID"):
         parse(HEADED.replace("**ID:**", "**Id:**"))
-
-
-@row("header fields", "Created")
-def a_plan_says_when_it_was_made() -> None:
-    assert parse(HEADED).created == "2026-02-12"
 
 
 @row("header fields", "Status")

@@ -92,13 +92,11 @@ class PlanStatus(StrEnum):
 
 
 class PlanDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan file as read."""
+    """The header of a plan file as read."""
 
     id: str
     title: str
     status: PlanStatus
-    created: str
-    text: str
     task: str = ""
 
 
@@ -124,14 +122,14 @@ def slug(title: str) -> str:
 
 
 def parse(text: str) -> PlanDocument:
-    """Read a plan file's header; the rest of it is only kept."""
+    """Read a plan file's header."""
     header = list(_header(text))
     lines = enumerate((line.text.strip("\ufeff \t") for line in header), 1)
     number, shown = next(((number, said) for number, said in lines if said), (1, ""))
     title = TITLE.fullmatch(shown)
     if not title or not title["title"]:
         raise InvalidDocument(f"line {number}: expected `# Plan: <title>`, found `{shown[:60]}`")
-    identity, status, created, task = (_field(text, key) for key in ("ID", "Status", "Created", "Task"))
+    identity, status, task = (_field(text, key) for key in ("ID", "Status", "Task"))
     if identity is None:
         raise InvalidDocument(f"line {len(header) + 1}: the header ends without an `**ID:**` line")
     if status is None:
@@ -147,8 +145,6 @@ def parse(text: str) -> PlanDocument:
         id=items.parse(identity.value, Kind.PLAN),
         title=title["title"],
         status=PlanStatus(status.value),
-        created=created.value if created else "",
-        text=text,
         task=task.value if task else "",
     )
 

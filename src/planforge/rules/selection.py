@@ -65,9 +65,7 @@ def next_phase(phases: Sequence[Candidate]) -> Candidate | None:
 
 def target(phases: Sequence[Candidate], name: str, plan: str = "PLAN") -> Candidate:
     """The phase of that name, if it can be run now."""
-    phase = named(phases, name)
-    if phase.status in MET:
-        raise _met(phase, plan)
+    phase = _open(phases, name, plan)
     if waiting := unmet(phases, phase):
         raise RefusedByGate(
             f"`{phase.id}` waits for {', '.join(f'`{each}`' for each in waiting)}",
@@ -80,10 +78,13 @@ def target(phases: Sequence[Candidate], name: str, plan: str = "PLAN") -> Candid
     return phase
 
 
-def _met(phase: Candidate, plan: str) -> RefusedByGate:
-    """What is said of a phase in which nothing is left to do."""
-    again = Advice("to redo it, remake all phases: {}", Action("plan phases", plan, regenerate=True))
-    return RefusedByGate(f"`{phase.id}` is {phase.status} already", again)
+def _open(phases: Sequence[Candidate], name: str, plan: str) -> Candidate:
+    """The phase of that name, if something is left to do in it."""
+    phase = named(phases, name)
+    if phase.status in MET:
+        again = Advice("to redo it, remake all phases: {}", Action("plan phases", plan, regenerate=True))
+        raise RefusedByGate(f"`{phase.id}` is {phase.status} already", again)
+    return phase
 
 
 def named(phases: Sequence[Candidate], name: str) -> Candidate:
@@ -118,9 +119,7 @@ def skippable(phases: Sequence[Candidate], plan: str = "PLAN") -> Candidate:
 
 def skipped_to(phases: Sequence[Candidate], name: str, plan: str = "PLAN") -> tuple[str, ...]:
     """What is left out on the way to a phase: all before it, and all that it depends on, that is not met."""
-    phase = named(phases, name)
-    if phase.status in MET:
-        raise _met(phase, plan)
+    phase = _open(phases, name, plan)
     before = {each.id for each in phases[: list(phases).index(phase)]}
     wanted = before | _closure(phases, phase)
     return tuple(each.id for each in phases if each.id in wanted and each.status not in MET)

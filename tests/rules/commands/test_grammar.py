@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from planforge.kernel.work.lifecycle.tables import PLAN
 from planforge.rules.commands import grammar, shapes
 from planforge.rules.commands.grammar import Misused, NoCommand, Parsed, looks_like_a_plan, parse, written
 from planforge.rules.commands.shapes import Command
@@ -227,7 +228,7 @@ def test_only_commands_that_there_are_need_a_person() -> None:
 
 PIECES = ["17", "plan-017", "ws-1", "phase-2", "--regenerate", "—keep-done", "--", "—", '"', "“", "”", "Add"]
 PIECES += ["a cache", "\n", "\u00a0", "0", "run-3", "x" * 60]
-pieces = st.sampled_from([*grammar.RESERVED["plan"], *grammar.RESERVED["forge"], *grammar.STATUSES, *PIECES])
+pieces = st.sampled_from([*grammar.RESERVED["plan"], *grammar.RESERVED["forge"], *PLAN.states, *PIECES])
 typed = st.builds(
     lambda word, rest, gap: f"!{word} {gap.join(rest)}",
     st.sampled_from([*grammar.WORDS, "PLAN", "Forge", "forging"]),

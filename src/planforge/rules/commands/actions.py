@@ -20,7 +20,8 @@ from typing import Any
 
 import msgspec
 
-from planforge.rules.commands.grammar import STATUSES, parse
+from planforge.kernel.work.lifecycle.tables import PLAN
+from planforge.rules.commands.grammar import parse
 from planforge.rules.commands.shapes import Command
 from planforge.rules.verdicts.blocks import Kind, read
 
@@ -33,19 +34,19 @@ LARGEST = 20_000
 Field = tuple[str, type[str]] | tuple[str, type[str], str]
 """A name, its type, and a default if it may be left out."""
 
-PLAN: tuple[Field, ...] = (("planId", str),)
+OF_A_PLAN: tuple[Field, ...] = (("planId", str),)
 DESCRIBED: tuple[Field, ...] = (("description", str), ("context", str, ""))
 FIELDS: dict[str, tuple[Field, ...]] = {
     "forge create": DESCRIBED,
-    "forge resume": PLAN,
+    "forge resume": OF_A_PLAN,
     "forge status": (),
     "forge cancel": (),
     "plan list": (("status", str, ""),),
-    "plan show": PLAN,
-    "plan approve": PLAN,
-    "plan close": PLAN,
+    "plan show": OF_A_PLAN,
+    "plan approve": OF_A_PLAN,
+    "plan close": OF_A_PLAN,
     "plan create": DESCRIBED,
-    "plan run": PLAN,
+    "plan run": OF_A_PLAN,
 }
 """The commands that an agent may ask for, each with its fields."""
 
@@ -137,7 +138,7 @@ def _meant(name: str, given: dict[str, str]) -> Command | str:
             return f"`{_name(name)}` says nothing"
         return Command(name=name, description=said["description"], context=said["context"])
     if "status" in said:
-        if said["status"] and said["status"].upper() not in STATUSES:
+        if said["status"] and said["status"].upper() not in PLAN.states:
             return f"`{_name(name)}`: `{given['status']}` is no status of a plan"
         return Command(name=name, status=said["status"].upper())
     if "planId" not in said:

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from planforge.kernel.work.lifecycle.tables import PLAN
 from planforge.rules.commands.shapes import FORMS, TABLE, Command, Form
 
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
@@ -31,7 +32,6 @@ STEP_ID = re.compile(r"[a-z][\w.-]*", re.IGNORECASE | re.ASCII)
 NUMBER = re.compile(r"0*(?P<number>[1-9]\d{0,8})", re.ASCII)
 FLAG = re.compile(rf"[-{DASHES}]+\w")
 QUOTES = (('"', '"'), ("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u00ab", "\u00bb"))
-STATUSES = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING", "DONE", "CLOSED", "CANCELLED")
 
 
 class NoCommand(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,8 +218,8 @@ def _phase(word: str) -> str:
 
 
 def _status(word: str) -> str:
-    if word.upper() not in STATUSES:
-        known = ", ".join(each.lower() for each in STATUSES)
+    if word.upper() not in PLAN.states:
+        known = ", ".join(each.lower() for each in PLAN.states)
         raise _Wrong(f"`{word}` is no status of a plan; they are {known}")
     return word.upper()
 
