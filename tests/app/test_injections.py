@@ -27,7 +27,7 @@ from planforge.kernel.events import (
     VerifyFailed,
 )
 from planforge.kernel.evidence import Evidence, Outcome
-from planforge.rules.protection import protected
+from planforge.rules.protection.changes import protected
 from planforge.rules.verdicts import Verdict, parse_audit
 from planforge.workspace import secrets
 from planforge.workspace.secrets.values import Values

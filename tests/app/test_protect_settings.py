@@ -9,7 +9,7 @@ import pytest
 
 from planforge.app.settings import read
 from planforge.errors import InvalidInput
-from planforge.rules.protection import protected
+from planforge.rules.protection.changes import protected
 from planforge.workspace.secrets import Allowed
 
 WHOLE = """\

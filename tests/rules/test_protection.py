@@ -7,12 +7,13 @@ import time
 import pytest
 
 from planforge.errors import InvalidInput
-from planforge.rules.protection import Kind, ProtectedChange, Protection, ci_files, protected
+from planforge.rules.protection import ProtectedChange, Protection
+from planforge.rules.protection.changes import USUAL, ci_files, protected
 from planforge.rules.protection.names import CYRILLIC, CYRILLIC_AS, GREEK, GREEK_AS, OTHER, OTHER_AS
-from planforge.rules.protection.table import DEFAULTS, WORDS
+from planforge.rules.protection.table import DEFAULTS, WORDS, Kind
 
 
-def kinds(*files: str, settings: Protection | None = None) -> list[str]:
+def kinds(*files: str, settings: Protection = USUAL) -> list[str]:
     return [change.kind.value for change in protected(files, {}, {}, settings)]
 
 

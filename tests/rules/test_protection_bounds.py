@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planforge.rules.findings import Severity
-from planforge.rules.protection import SizeSettings, outside, size_finding
+from planforge.rules.protection.bounds import SizeSettings, outside, size_finding
 
 
 def places(files: list[str], planned: list[str]) -> list[str]:

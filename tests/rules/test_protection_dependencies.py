@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planforge.rules.protection import Kind, protected
+from planforge.rules.protection.changes import protected
+from planforge.rules.protection.table import Kind
 
 
 def said(path: str, before: str | None, after: str | None) -> list[str]:

@@ -10,7 +10,7 @@ from driven import Driven, driven
 from planforge.errors import AgentFailed, CannotPerform, PerformerFailed
 from planforge.kernel.effects import Access, CloseWorktree, Effect, GatherContext, OpenWorktree, RunAgent
 from planforge.kernel.events import ContextComposed
-from planforge.rules.commands import shapes
+from planforge.rules.commands import Command
 from planforge.workflows.chat import ActionDone, ChatRequest, ChatResult, Said, TakeActions, Taken, chat
 from worlds import World
 
@@ -40,7 +40,9 @@ def test_an_answer_is_asked_for_once_by_an_agent_that_only_reads() -> None:
 
 def test_what_it_asks_for_is_one_effect_at_depth_one() -> None:
     flow = told(ASKED)
-    assert flow.effects[-1] == TakeActions(commands=(shapes.PlanList(), shapes.ForgeStatus()), depth=1)
+    assert flow.effects[-1] == TakeActions(
+        commands=(Command(name="plan list"), Command(name="forge status")), depth=1
+    )
     assert flow.result == ChatResult(text="So.", done=(DONE,))
 
 

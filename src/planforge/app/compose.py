@@ -327,6 +327,6 @@ def _load_ahead() -> None:
     """Load what will look at a change while its agent is at work, when nobody waits for it."""
     from planforge.workspace.secrets import detectors
 
-    for name in ("app.evidence.inspection", "rules.protection.changes", "rules.scanning.scanner"):
+    for name in ("app.evidence.inspection", "rules.scanning.scanner"):
         import_module(f"planforge.{name}")
     detectors.load()

@@ -8,6 +8,7 @@ does not fit any more is named.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 
 import msgspec
 
@@ -62,11 +63,5 @@ def _prose(text: str) -> list[str]:
 
 
 def _first_paragraph(text: str) -> list[str]:
-    paragraph: list[str] = []
-    for line in _prose(text):
-        if line.startswith("#") or not line.strip():
-            if paragraph:
-                break
-            continue
-        paragraph.append(line)
-    return paragraph
+    groups = groupby(_prose(text), lambda line: bool(line.strip()) and not line.startswith("#"))
+    return next((list(lines) for is_text, lines in groups if is_text), [])

@@ -275,18 +275,13 @@ def _find(text: str, name: str) -> _Entry:
 
 
 def _with_value(text: str, entry: _Entry, field: str, value: str) -> str:
-    newline = markdown.newline_of(text)
     if at := entry.values.get(field.lower()):
         return text[: at.start] + (f" {value}" if value else "") + text[at.end :]
     line = f"- {field}: {value}".rstrip()
     if entry.values:
         last = max(each.end for each in entry.values.values())
-        return text[:last] + newline + line + text[last:]
-    rest = text[entry.head :]
-    # Without a blank line the text that follows would become a part of the value.
-    follows = [each.text.strip() for each in markdown.raw_lines(rest)][1:2]
-    gap = newline if follows and follows[0] else ""
-    return text[: entry.head] + newline * 2 + line + gap + rest
+        return text[:last] + markdown.newline_of(text) + line + text[last:]
+    return markdown.inserted(text, entry.head, line)
 
 
 def find(text: str, name: str) -> Lesson:

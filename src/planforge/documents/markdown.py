@@ -119,15 +119,19 @@ def body(text: str, name: str) -> str | None:
 
 def append(text: str, name: str, content: str) -> str:
     """The document with more at the end of one section, above the rule that may close it."""
-    section, newline = find(text, name), newline_of(text)
+    section = find(text, name)
     if section is None:
         raise InvalidDocument(f"the document has no `## {name}` section")
-    at = content_end(text, section)
-    added = newline * 2 + in_newlines(content.strip("\r\n"), newline)
-    # Without a blank line a rule that follows would turn our last line into a heading.
-    following = [line.text.strip() for line in raw_lines(text[at:])][1:2]
-    gap = newline if following and following[0] else ""
-    return text[:at] + added + gap + text[at:]
+    return inserted(text, content_end(text, section), content.strip("\r\n"))
+
+
+def inserted(text: str, at: int, paragraph: str) -> str:
+    """The document with a paragraph of its own below the line that ends at `at`."""
+    newline, rest = newline_of(text), text[at:]
+    # Without a blank line a rule that follows would turn our last line into a heading, or be a part of it.
+    following = [line.text.strip() for line in raw_lines(rest)][1:2]
+    gap = newline if any(following) else ""
+    return text[:at] + newline * 2 + in_newlines(paragraph, newline) + gap + rest
 
 
 def content_end(text: str, section: Section) -> int:

@@ -45,7 +45,7 @@ FIELD = re.compile(
     r"\*\*(?P<key>ID|Task|Created|Status|Project|Heartbeat|Parallel):\*\*[ \t]*(?P<value>.*?)[ \t]*"
 )
 YES_OR_NO = {"yes": True, "no": False}
-TEMPLATE_TOKEN = re.compile(r"\{\{\s*(?:TITLE|PLAN_ID|TASK_ID|DATE|PROJECT)\s*\}\}")
+TEMPLATE_TOKEN = re.compile(r"\{\{\s*(?P<name>TITLE|PLAN_ID|TASK_ID|DATE|PROJECT)\s*\}\}")
 REVIEW = re.compile(r"### Review (?P<number>[0-9]{1,9})\b.*")
 ITALIC = re.compile(r"\*[^*]+\*|_[^_]+_")
 BACKTICKED_FILE = re.compile(r"`[^`\s]*\.[A-Za-z][A-Za-z0-9]*`")
@@ -92,13 +92,11 @@ class PlanStatus(StrEnum):
 
 
 class PlanDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan file as read."""
+    """The header of a plan file as read."""
 
     id: str
     title: str
     status: PlanStatus
-    created: str
-    text: str
     task: str = ""
 
 
@@ -124,16 +122,14 @@ def slug(title: str) -> str:
 
 
 def parse(text: str) -> PlanDocument:
-    """Read a plan file's header; the rest of it is only kept."""
+    """Read a plan file's header."""
     header = list(_header(text))
-    first = next(
-        ((number, line) for number, line in enumerate(header, 1) if line.text.strip("\ufeff \t")), None
-    )
-    number, shown = (first[0], first[1].text.strip("\ufeff \t")) if first else (1, "")
+    lines = enumerate((line.text.strip("\ufeff \t") for line in header), 1)
+    number, shown = next(((number, said) for number, said in lines if said), (1, ""))
     title = TITLE.fullmatch(shown)
     if not title or not title["title"]:
         raise InvalidDocument(f"line {number}: expected `# Plan: <title>`, found `{shown[:60]}`")
-    identity, status, created, task = (_field(text, key) for key in ("ID", "Status", "Created", "Task"))
+    identity, status, task = (_field(text, key) for key in ("ID", "Status", "Task"))
     if identity is None:
         raise InvalidDocument(f"line {len(header) + 1}: the header ends without an `**ID:**` line")
     if status is None:
@@ -149,8 +145,6 @@ def parse(text: str) -> PlanDocument:
         id=items.parse(identity.value, Kind.PLAN),
         title=title["title"],
         status=PlanStatus(status.value),
-        created=created.value if created else "",
-        text=text,
         task=task.value if task else "",
     )
 

@@ -10,18 +10,14 @@ A draft is put into the form that its plan began as: the header stays, and so do
 
 from __future__ import annotations
 
-import re
-
 from planforge.documents import markdown
 from planforge.documents import plan as plans
-from planforge.documents.plan import PlanStatus
+from planforge.documents.plan import TEMPLATE_TOKEN, PlanStatus
 from planforge.errors import InvalidDocument
 from planforge.rules.findings import Finding, Severity
 
 NAME = ".plan-template.md"
 """What a project's own template is called, in the directory of its plans."""
-
-TOKEN = re.compile(r"\{\{\s*(?P<name>TITLE|PLAN_ID|TASK_ID|DATE|PROJECT)\s*\}\}")
 
 HINT = "it begins like this: `# Plan: {{TITLE}}`, `**ID:** {{PLAN_ID}}`, `**Status:** DRAFT`"
 
@@ -69,7 +65,9 @@ _How it is verified: what to run, and what to look for._
 def filled(template: str, *, plan: str, title: str, task: str, date: str, project: str) -> str:
     """The template as the file of one plan; refused if it is not the beginning of one."""
     values = {"TITLE": title, "PLAN_ID": plan, "TASK_ID": task, "DATE": date, "PROJECT": project}
-    text = TOKEN.sub(lambda found: " ".join(values[found["name"]].split()), template.removeprefix("\ufeff"))
+    text = TEMPLATE_TOKEN.sub(
+        lambda found: " ".join(values[found["name"]].split()), template.removeprefix("\ufeff")
+    )
     if not text.endswith(("\n", "\r")):
         text += markdown.newline_of(text)
     if markdown.open_fence(text):

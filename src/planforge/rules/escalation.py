@@ -74,10 +74,10 @@ def after_attempts(tried: Sequence[Tried], own: str, limit: int) -> str:
     return f"{count} attempt{'s' if count > 1 else ''} without progress"
 
 
-def after_rounds(rounds: Sequence[tuple[Finding, ...]], own: str, repeats: int = REPEATS) -> str:
+def after_rounds(rounds: Sequence[tuple[Finding, ...]], own: str) -> str:
     """Why the next review gets a heavy model: the last ones said the same. Once, then they must again."""
     said = [frozenset(finding.fingerprint for finding in findings) for findings in rounds]
     row = next((at for at, each in enumerate(reversed(said)) if each != said[-1]), len(said))
-    if own == HEAVY or not row or not said[-1] or row % repeats:
+    if own == HEAVY or not row or not said[-1] or row % REPEATS:
         return ""
     return f"the same findings in {row} rounds"

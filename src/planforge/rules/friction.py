@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import re
-from enum import StrEnum
 
 import msgspec
 
@@ -25,22 +24,15 @@ MOST = 20
 DETAIL = 500
 """So many characters of each."""
 
+ISSUES = ("skill_unused", "skill_failed", "skill_missing", "skill_stale", "skill_redundant")
+"""The five kinds."""
+
 OWN = re.compile(r"x_[a-z_]{1,40}")
 """Tokens of one's own, to try out."""
 
 FENCE = re.compile(
     r"^ {0,3}(?P<fence>`{3,})friction[ \t]*\n(?P<body>.*?)^ {0,3}(?P=fence)[ \t]*$\n?", re.M | re.S
 )
-
-
-class Issue(StrEnum):
-    """The five kinds."""
-
-    UNUSED = "skill_unused"
-    FAILED = "skill_failed"
-    MISSING = "skill_missing"
-    STALE = "skill_stale"
-    REDUNDANT = "skill_redundant"
 
 
 class Signal(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +74,7 @@ def drain(text: str) -> Drained:
 
 def is_known(issue: str) -> bool:
     """Whether a token is one of the five, or one of somebody's own."""
-    return issue in tuple(Issue) or bool(OWN.fullmatch(issue))
+    return issue in ISSUES or bool(OWN.fullmatch(issue))
 
 
 def _signal(line: str) -> Signal | None:

@@ -8,7 +8,7 @@ then the first that is still to do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 
 import msgspec
@@ -65,9 +65,7 @@ def next_phase(phases: Sequence[Candidate]) -> Candidate | None:
 
 def target(phases: Sequence[Candidate], name: str, plan: str = "PLAN") -> Candidate:
     """The phase of that name, if it can be run now."""
-    phase = named(phases, name)
-    if phase.status in MET:
-        raise _met(phase, plan)
+    phase = _open(phases, name, plan)
     if waiting := unmet(phases, phase):
         raise RefusedByGate(
             f"`{phase.id}` waits for {', '.join(f'`{each}`' for each in waiting)}",
@@ -80,10 +78,13 @@ def target(phases: Sequence[Candidate], name: str, plan: str = "PLAN") -> Candid
     return phase
 
 
-def _met(phase: Candidate, plan: str) -> RefusedByGate:
-    """What is said of a phase in which nothing is left to do."""
-    again = Advice("to redo it, remake all phases: {}", Action("plan phases", plan, regenerate=True))
-    return RefusedByGate(f"`{phase.id}` is {phase.status} already", again)
+def _open(phases: Sequence[Candidate], name: str, plan: str) -> Candidate:
+    """The phase of that name, if something is left to do in it."""
+    phase = named(phases, name)
+    if phase.status in MET:
+        again = Advice("to redo it, remake all phases: {}", Action("plan phases", plan, regenerate=True))
+        raise RefusedByGate(f"`{phase.id}` is {phase.status} already", again)
+    return phase
 
 
 def named(phases: Sequence[Candidate], name: str) -> Candidate:
@@ -118,9 +119,7 @@ def skippable(phases: Sequence[Candidate], plan: str = "PLAN") -> Candidate:
 
 def skipped_to(phases: Sequence[Candidate], name: str, plan: str = "PLAN") -> tuple[str, ...]:
     """What is left out on the way to a phase: all before it, and all that it depends on, that is not met."""
-    phase = named(phases, name)
-    if phase.status in MET:
-        raise _met(phase, plan)
+    phase = _open(phases, name, plan)
     before = {each.id for each in phases[: list(phases).index(phase)]}
     wanted = before | _closure(phases, phase)
     return tuple(each.id for each in phases if each.id in wanted and each.status not in MET)
@@ -138,28 +137,23 @@ def _closure(phases: Sequence[Candidate], phase: Candidate) -> set[str]:
     return found
 
 
-class Signed(msgspec.Struct, frozen=True, kw_only=True):
-    """A phase by its content; its id may differ."""
-
-    id: str
-    signature: str
-    status: str = "pending"
-    depends_on: tuple[str, ...] = ()
-
-
-def kept(before: Sequence[Signed], after: Sequence[Signed]) -> dict[str, str]:
+def kept(
+    met: Mapping[str, str], after: Mapping[str, str], needs: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
     """
     The new phases that need not be done again, each with the old one that did it.
 
-    It says the same as one that is done or was skipped, and so does everything that it depends on.
+    Phases are known by their signatures: `met` has the old ones that are done or were skipped, `after` the
+    new ones, `needs` what each of these depends on. One is kept if it says the same as an old one, and if
+    everything that it depends on is kept.
     """
-    free = [phase for phase in before if phase.status in MET]
+    free = dict(met)
     found: dict[str, str] = {}
-    for phase in after:
-        same = next((old for old in free if old.signature == phase.signature), None)
-        if same is not None and all(name in found for name in phase.depends_on):
-            found[phase.id] = same.id
-            free.remove(same)
+    for name, signature in after.items():
+        same = next((old for old, known in free.items() if known == signature), None)
+        if same is not None and all(other in found for other in needs[name]):
+            found[name] = same
+            del free[same]
     return found
 
 

@@ -10,6 +10,7 @@ from planforge.documents.pictures import course, machine
 from planforge.documents.pictures.course import Bar
 from planforge.documents.pictures.machine import Arrow
 from planforge.kernel.work.lifecycle.tables import MACHINES
+from planforge.rules.loops.rounds import Counts
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -46,7 +47,7 @@ def test_every_status_and_every_event_is_in_the_picture_and_within_it(name: str)
 
 def test_what_is_shown_cannot_break_out_of_the_picture() -> None:
     wicked = '"/><script>alert(1)</script>'
-    bars = [Bar(label=wicked, critical=1, medium=0, minor=0)]
+    bars = [Bar(label=wicked, counts=Counts(critical=1, medium=0, minor=0))]
     arrow = Arrow(source=wicked, target=wicked, label=wicked, person=True)
     for drawn in (
         course.as_svg(bars, wicked, wicked),
@@ -58,7 +59,10 @@ def test_what_is_shown_cannot_break_out_of_the_picture() -> None:
 
 
 def test_bars_are_as_tall_as_their_counts() -> None:
-    bars = [Bar(label="1", critical=2, medium=1, minor=1), Bar(label="2", critical=0, medium=0, minor=2)]
+    bars = [
+        Bar(label="1", counts=Counts(critical=2, medium=1, minor=1)),
+        Bar(label="2", counts=Counts(critical=0, medium=0, minor=2)),
+    ]
     root = read(course.as_svg(bars, "title", "the end"))
     tall: dict[str, float] = {}
     for box in root.iter(f"{SVG}rect"):
@@ -70,6 +74,6 @@ def test_bars_are_as_tall_as_their_counts() -> None:
 
 @pytest.mark.parametrize("most", [0, 1, 71, 72, 73, 100_000])
 def test_no_line_in_a_terminal_grows_without_end(most: int) -> None:
-    told = course.as_text([Bar(label="1", critical=most, medium=0, minor=0, note="halt")])
+    told = course.as_text([Bar(label="1", counts=Counts(critical=most, medium=0, minor=0), note="halt")])
     assert all(len(line) <= 100 for line in told.splitlines())
     assert f"{most}  halt" in told

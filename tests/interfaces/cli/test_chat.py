@@ -264,6 +264,6 @@ def test_the_page_about_the_chat_names_every_command_and_every_action() -> None:
     page = (Path(__file__).parents[3] / "docs" / "chat.md").read_text()
     for row in TABLE:
         words = row.usage.replace("|", "\\|")
-        assert f"| `{words}` | {row.meaning()}{' *' if row.person else ''} |" in page
+        assert f"| `{words}` | {row.meaning}{' *' if row.person else ''} |" in page
     for form in FORMS:
         assert f"- `{form}`" in page

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from calls import caller
-from planforge.rules.scanning import RULES
+from planforge.rules.scanning.issues import RULES
 from programs import planforge
 from repositories import repository, write
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planforge.rules.commands import Asked, Command, Malformed, asked, shapes
+from planforge.rules.commands import Asked, Command, Malformed, asked
 from planforge.rules.commands.actions import FORMS, LABEL, MOST
 
 
@@ -15,19 +15,19 @@ def block(body: str, fence: str = "```") -> str:
 
 
 EVERY: dict[str, Command] = {
-    '{"action": "forgeCreate", "description": "a cache", "context": "it is slow"}': shapes.ForgeCreate(
-        description="a cache", context="it is slow"
+    '{"action": "forgeCreate", "description": "a cache", "context": "it is slow"}': Command(
+        name="forge create", description="a cache", context="it is slow"
     ),
-    '{"action": "forgeResume", "planId": "17"}': shapes.ForgeResume(plan="plan-017"),
-    '{"action": "forgeStatus"}': shapes.ForgeStatus(),
-    '{"action": "forgeCancel"}': shapes.ForgeCancel(),
-    '{"action": "planList"}': shapes.PlanList(),
-    '{"action": "planList", "status": "review"}': shapes.PlanList(status="REVIEW"),
-    '{"action": "planShow", "planId": "ws-12"}': shapes.PlanShow(plan="ws-12"),
-    '{"action": "planApprove", "planId": "plan-17"}': shapes.PlanApprove(plan="plan-017"),
-    '{"action": "planClose", "planId": "plan-017"}': shapes.PlanClose(plan="plan-017"),
-    '{"action": "planCreate", "description": "list it"}': shapes.PlanCreate(description="list it"),
-    '{"action": "planRun", "planId": "17"}': shapes.PlanRun(plan="plan-017"),
+    '{"action": "forgeResume", "planId": "17"}': Command(name="forge resume", plan="plan-017"),
+    '{"action": "forgeStatus"}': Command(name="forge status"),
+    '{"action": "forgeCancel"}': Command(name="forge cancel"),
+    '{"action": "planList"}': Command(name="plan list"),
+    '{"action": "planList", "status": "review"}': Command(name="plan list", status="REVIEW"),
+    '{"action": "planShow", "planId": "ws-12"}': Command(name="plan show", plan="ws-12"),
+    '{"action": "planApprove", "planId": "plan-17"}': Command(name="plan approve", plan="plan-017"),
+    '{"action": "planClose", "planId": "plan-017"}': Command(name="plan close", plan="plan-017"),
+    '{"action": "planCreate", "description": "list it"}': Command(name="plan create", description="list it"),
+    '{"action": "planRun", "planId": "17"}': Command(name="plan run", plan="plan-017"),
 }
 
 

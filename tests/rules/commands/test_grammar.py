@@ -2,115 +2,127 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
-from typing import Any
-
 import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from planforge.kernel.work.lifecycle.tables import PLAN
 from planforge.rules.commands import grammar, shapes
 from planforge.rules.commands.grammar import Misused, NoCommand, Parsed, looks_like_a_plan, parse, written
 from planforge.rules.commands.shapes import Command
 
 ROWS: dict[str, tuple[str, Parsed]] = {
-    "plan": ("!plan", shapes.PlanHelp()),
-    "plan-help": ("!plan help", shapes.PlanHelp()),
+    "plan": ("!plan", Command(name="plan help")),
+    "plan-help": ("!plan help", Command(name="plan help")),
     "plan-description": (
         "!plan Add rate limiting",
-        shapes.PlanCreate(description="Add rate limiting"),
+        Command(name="plan create", description="Add rate limiting"),
     ),
     "plan-description-of-several-lines": (
         "!plan Add rate limiting\nto the webhook",
-        shapes.PlanCreate(description="Add rate limiting\nto the webhook"),
+        Command(name="plan create", description="Add rate limiting\nto the webhook"),
     ),
-    "plan-list": ("!plan list", shapes.PlanList()),
-    "plan-list-status": ("!plan list review", shapes.PlanList(status="REVIEW")),
-    "plan-show": ("!plan show plan-017", shapes.PlanShow(plan="plan-017")),
-    "plan-show-short": ("!plan show plan-17", shapes.PlanShow(plan="plan-017")),
-    "plan-show-number": ("!plan show 17", shapes.PlanShow(plan="plan-017")),
-    "plan-show-task": ("!plan show ws-12", shapes.PlanShow(plan="ws-12")),
-    "plan-show-large": ("!plan show 1234", shapes.PlanShow(plan="plan-1234")),
-    "plan-approve": ("!plan approve 17", shapes.PlanApprove(plan="plan-017")),
-    "plan-close": ("!plan close 17", shapes.PlanClose(plan="plan-017")),
+    "plan-list": ("!plan list", Command(name="plan list")),
+    "plan-list-status": ("!plan list review", Command(name="plan list", status="REVIEW")),
+    "plan-show": ("!plan show plan-017", Command(name="plan show", plan="plan-017")),
+    "plan-show-short": ("!plan show plan-17", Command(name="plan show", plan="plan-017")),
+    "plan-show-number": ("!plan show 17", Command(name="plan show", plan="plan-017")),
+    "plan-show-task": ("!plan show ws-12", Command(name="plan show", plan="ws-12")),
+    "plan-show-large": ("!plan show 1234", Command(name="plan show", plan="plan-1234")),
+    "plan-approve": ("!plan approve 17", Command(name="plan approve", plan="plan-017")),
+    "plan-close": ("!plan close 17", Command(name="plan close", plan="plan-017")),
     "plan-close-reason": (
         "!plan close 17 — it has landed",
-        shapes.PlanClose(plan="plan-017", reason="it has landed"),
+        Command(name="plan close", plan="plan-017", reason="it has landed"),
     ),
-    "plan-cancel": ("!plan cancel", shapes.PlanCancel()),
+    "plan-cancel": ("!plan cancel", Command(name="plan cancel")),
     "plan-cancel-plan": (
         "!plan cancel 17 nobody wants it",
-        shapes.PlanCancel(plan="plan-017", reason="nobody wants it"),
+        Command(name="plan cancel", plan="plan-017", reason="nobody wants it"),
     ),
-    "plan-phases": ("!plan phases 17", shapes.PlanPhases(plan="plan-017")),
+    "plan-phases": ("!plan phases 17", Command(name="plan phases", plan="plan-017")),
     "plan-phases-regenerate": (
         "!plan phases --regenerate 17",
-        shapes.PlanPhases(plan="plan-017", regenerate=True),
+        Command(name="plan phases", plan="plan-017", regenerate=True),
     ),
     "plan-phases-keep-done": (
         "!plan phases --regenerate --keep-done 17",
-        shapes.PlanPhases(plan="plan-017", regenerate=True, keep_done=True),
+        Command(name="plan phases", plan="plan-017", regenerate=True, keep_done=True),
     ),
     "plan-phases-flags-last": (
         "!plan phases 17 --keep-done --regenerate",
-        shapes.PlanPhases(plan="plan-017", regenerate=True, keep_done=True),
+        Command(name="plan phases", plan="plan-017", regenerate=True, keep_done=True),
     ),
     "plan-phases-long-dash": (
         "!plan phases —regenerate —keep\u2013done 17",
-        shapes.PlanPhases(plan="plan-017", regenerate=True, keep_done=True),
+        Command(name="plan phases", plan="plan-017", regenerate=True, keep_done=True),
     ),
-    "plan-run": ("!plan run 17", shapes.PlanRun(plan="plan-017")),
-    "plan-run-one": ("!plan run-one 17", shapes.PlanRunOne(plan="plan-017")),
-    "plan-run-one-long-dash": ("!plan run\u2013one plan\u201317", shapes.PlanRunOne(plan="plan-017")),
+    "plan-run": ("!plan run 17", Command(name="plan run", plan="plan-017")),
+    "plan-run-one": ("!plan run-one 17", Command(name="plan run-one", plan="plan-017")),
+    "plan-run-one-long-dash": (
+        "!plan run\u2013one plan\u201317",
+        Command(name="plan run-one", plan="plan-017"),
+    ),
     "plan-run-phase": (
         "!plan run-phase 17 phase-2",
-        shapes.PlanRunPhase(plan="plan-017", phase="phase-2"),
+        Command(name="plan run-phase", plan="plan-017", phase="phase-2"),
     ),
-    "plan-run-phase-number": ("!plan run-phase 17 2", shapes.PlanRunPhase(plan="plan-017", phase="phase-2")),
-    "plan-skip": ("!plan skip 17", shapes.PlanSkip(plan="plan-017")),
+    "plan-run-phase-number": (
+        "!plan run-phase 17 2",
+        Command(name="plan run-phase", plan="plan-017", phase="phase-2"),
+    ),
+    "plan-skip": ("!plan skip 17", Command(name="plan skip", plan="plan-017")),
     "plan-skip-phase": (
         "!plan skip 17 phase-2 it is done by hand",
-        shapes.PlanSkip(plan="plan-017", phase="phase-2", reason="it is done by hand"),
+        Command(name="plan skip", plan="plan-017", phase="phase-2", reason="it is done by hand"),
     ),
     "plan-skip-reason": (
         "!plan skip 17 2 files are generated",
-        shapes.PlanSkip(plan="plan-017", reason="2 files are generated"),
+        Command(name="plan skip", plan="plan-017", reason="2 files are generated"),
     ),
-    "plan-skip-to": ("!plan skip-to 17 phase-3", shapes.PlanSkipTo(plan="plan-017", phase="phase-3")),
+    "plan-skip-to": (
+        "!plan skip-to 17 phase-3",
+        Command(name="plan skip-to", plan="plan-017", phase="phase-3"),
+    ),
     "plan-skip-to-reason": (
         "!plan skip-to 17 phase-3 the rest is there",
-        shapes.PlanSkipTo(plan="plan-017", phase="phase-3", reason="the rest is there"),
+        Command(name="plan skip-to", plan="plan-017", phase="phase-3", reason="the rest is there"),
     ),
-    "plan-audit": ("!plan audit 17", shapes.PlanAudit(plan="plan-017")),
-    "plan-retry": ("!plan retry 17", shapes.PlanRetry(plan="plan-017")),
-    "plan-retry-phase": ("!plan retry 17 phase-2", shapes.PlanRetry(plan="plan-017", phase="phase-2")),
-    "plan-land": ("!plan land 17", shapes.PlanLand(plan="plan-017")),
-    "plan-diff": ("!plan diff 17", shapes.PlanDiff(plan="plan-017")),
-    "plan-quoted": ('!plan "list all files"', shapes.PlanCreate(description="list all files")),
-    "plan-quoted-curved": ("!plan “run the tests”", shapes.PlanCreate(description="run the tests")),
-    "plan-quoted-id": ('!plan "17"', shapes.PlanCreate(description="17")),
-    "forge": ("!forge", shapes.ForgeHelp()),
-    "forge-help": ("!forge help", shapes.ForgeHelp()),
-    "forge-description": ("!forge Add a cache", shapes.ForgeCreate(description="Add a cache")),
-    "forge-plan-id": ("!forge plan-017", shapes.ForgeResume(plan="plan-017")),
-    "forge-plan-number": ("!forge 17", shapes.ForgeResume(plan="plan-017")),
-    "forge-number-of-things": ("!forge 17 bugs are open", shapes.ForgeCreate(description="17 bugs are open")),
-    "forge-status": ("!forge status", shapes.ForgeStatus()),
-    "forge-cancel": ("!forge cancel", shapes.ForgeCancel()),
-    "forge-audit": ("!forge audit 17", shapes.ForgeAudit(plan="plan-017")),
+    "plan-audit": ("!plan audit 17", Command(name="plan audit", plan="plan-017")),
+    "plan-retry": ("!plan retry 17", Command(name="plan retry", plan="plan-017")),
+    "plan-retry-phase": (
+        "!plan retry 17 phase-2",
+        Command(name="plan retry", plan="plan-017", phase="phase-2"),
+    ),
+    "plan-land": ("!plan land 17", Command(name="plan land", plan="plan-017")),
+    "plan-diff": ("!plan diff 17", Command(name="plan diff", plan="plan-017")),
+    "plan-quoted": ('!plan "list all files"', Command(name="plan create", description="list all files")),
+    "plan-quoted-curved": ("!plan “run the tests”", Command(name="plan create", description="run the tests")),
+    "plan-quoted-id": ('!plan "17"', Command(name="plan create", description="17")),
+    "forge": ("!forge", Command(name="forge help")),
+    "forge-help": ("!forge help", Command(name="forge help")),
+    "forge-description": ("!forge Add a cache", Command(name="forge create", description="Add a cache")),
+    "forge-plan-id": ("!forge plan-017", Command(name="forge resume", plan="plan-017")),
+    "forge-plan-number": ("!forge 17", Command(name="forge resume", plan="plan-017")),
+    "forge-number-of-things": (
+        "!forge 17 bugs are open",
+        Command(name="forge create", description="17 bugs are open"),
+    ),
+    "forge-status": ("!forge status", Command(name="forge status")),
+    "forge-cancel": ("!forge cancel", Command(name="forge cancel")),
+    "forge-audit": ("!forge audit 17", Command(name="forge audit", plan="plan-017")),
     "forging": ("!forging is fun", NoCommand(text="!forging is fun", unknown="forging")),
     "forge-comma": ("!forge, please", NoCommand(text="!forge, please")),
-    "stop": ("!stop", shapes.Stop()),
-    "stop-in-a-hurry": ("!stop now!!", shapes.Stop()),
-    "status": ("!status", shapes.Status()),
-    "fix": ("!fix the typo in the help", shapes.Fix(description="the typo in the help")),
-    "resume": ("!resume", shapes.Resume()),
-    "retry-step": ("!plan retry 17 load", shapes.PlanRetry(plan="plan-017", phase="load")),
-    "resume-run": ("!resume 3", shapes.Resume(run="run-003")),
-    "help": ("!help", shapes.Help()),
-    "any-case": ("  !PLAN Run-One PLAN-17 ", shapes.PlanRunOne(plan="plan-017")),
+    "stop": ("!stop", Command(name="stop")),
+    "stop-in-a-hurry": ("!stop now!!", Command(name="stop")),
+    "status": ("!status", Command(name="status")),
+    "fix": ("!fix the typo in the help", Command(name="fix", description="the typo in the help")),
+    "resume": ("!resume", Command(name="resume")),
+    "retry-step": ("!plan retry 17 load", Command(name="plan retry", plan="plan-017", phase="load")),
+    "resume-run": ("!resume 3", Command(name="resume", run="run-003")),
+    "help": ("!help", Command(name="help")),
+    "any-case": ("  !PLAN Run-One PLAN-17 ", Command(name="plan run-one", plan="plan-017")),
     "text": ("what is the plan?", NoCommand(text="what is the plan?")),
     "nothing": ("", NoCommand(text="")),
     "mark": ("!", NoCommand(text="!")),
@@ -124,38 +136,38 @@ def test_a_row_of_the_table_is_read_as_it_says(row: str) -> None:
     assert parse(text) == meant
 
 
-REFUSED: dict[str, tuple[str, type[Command], str]] = {
-    "show-nothing": ("!plan show", shapes.PlanShow, "which plan"),
-    "show-more": ("!plan show 17 18", shapes.PlanShow, "`18` is more than it takes"),
-    "show-words": ("!plan show me", shapes.PlanShow, "`me` is not the id"),
-    "show-zero": ("!plan show 0", shapes.PlanShow, "`0` is not the id"),
-    "list-words": ("!plan list everything", shapes.PlanList, "no status"),
-    "approve-flag": ("!plan approve --force 17", shapes.PlanApprove, "`--force`"),
-    "close-flag": ("!plan close 17 --force", shapes.PlanClose, "`--force`"),
-    "cancel-flag": ("!plan cancel —all", shapes.PlanCancel, "`--all`"),
-    "keep-done-alone": ("!plan phases --keep-done 17", shapes.PlanPhases, "needs `--regenerate`"),
-    "phases-flag": ("!plan phases --fast 17", shapes.PlanPhases, "`--fast`"),
-    "phases-one-dash": ("!plan phases -regenerate 17", shapes.PlanPhases, "`-regenerate`"),
-    "phases-nothing": ("!plan phases --regenerate", shapes.PlanPhases, "which plan"),
-    "run-flag": ("!plan run 17 --parallel", shapes.PlanRun, "`--parallel`"),
-    "run-phase-nothing": ("!plan run-phase 17", shapes.PlanRunPhase, "which phase"),
-    "skip-to-nothing": ("!plan skip-to 17", shapes.PlanSkipTo, "which phase"),
-    "plan-id-alone": ("!plan 17", shapes.PlanCreate, "is the id of a plan"),
-    "plan-empty": ('!plan ""', shapes.PlanCreate, "says nothing"),
-    "forge-empty": ('!forge " "', shapes.ForgeCreate, "says nothing"),
-    "forge-status-more": ("!forge status now", shapes.ForgeStatus, "more than it takes"),
-    "fix-nothing": ("!fix", shapes.Fix, "says nothing"),
-    "status-more": ("!status all", shapes.Status, "more than it takes"),
-    "resume-words": ("!resume it", shapes.Resume, "not the id of a run"),
+REFUSED: dict[str, tuple[str, str, str]] = {
+    "show-nothing": ("!plan show", "plan show", "which plan"),
+    "show-more": ("!plan show 17 18", "plan show", "`18` is more than it takes"),
+    "show-words": ("!plan show me", "plan show", "`me` is not the id"),
+    "show-zero": ("!plan show 0", "plan show", "`0` is not the id"),
+    "list-words": ("!plan list everything", "plan list", "no status"),
+    "approve-flag": ("!plan approve --force 17", "plan approve", "`--force`"),
+    "close-flag": ("!plan close 17 --force", "plan close", "`--force`"),
+    "cancel-flag": ("!plan cancel —all", "plan cancel", "`--all`"),
+    "keep-done-alone": ("!plan phases --keep-done 17", "plan phases", "needs `--regenerate`"),
+    "phases-flag": ("!plan phases --fast 17", "plan phases", "`--fast`"),
+    "phases-one-dash": ("!plan phases -regenerate 17", "plan phases", "`-regenerate`"),
+    "phases-nothing": ("!plan phases --regenerate", "plan phases", "which plan"),
+    "run-flag": ("!plan run 17 --parallel", "plan run", "`--parallel`"),
+    "run-phase-nothing": ("!plan run-phase 17", "plan run-phase", "which phase"),
+    "skip-to-nothing": ("!plan skip-to 17", "plan skip-to", "which phase"),
+    "plan-id-alone": ("!plan 17", "plan create", "is the id of a plan"),
+    "plan-empty": ('!plan ""', "plan create", "says nothing"),
+    "forge-empty": ('!forge " "', "forge create", "says nothing"),
+    "forge-status-more": ("!forge status now", "forge status", "more than it takes"),
+    "fix-nothing": ("!fix", "fix", "says nothing"),
+    "status-more": ("!status all", "status", "more than it takes"),
+    "resume-words": ("!resume it", "resume", "not the id of a run"),
 }
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=str)
 def test_a_misused_command_is_answered_with_its_usage(row: str) -> None:
-    text, kind, problem = REFUSED[row]
+    text, name, problem = REFUSED[row]
     found = parse(text)
     assert isinstance(found, Misused)
-    assert found.usage == kind.usage
+    assert found.usage == shapes.FORMS[name].usage
     assert problem in found.problem
 
 
@@ -173,14 +185,16 @@ def test_a_flag_is_no_description_unless_it_is_quoted(text: str) -> None:
     assert isinstance(found, Misused)
     assert found.problem.startswith("there is no `--")
     assert "quotation marks" in found.hint
-    assert parse('!fix "--verbose prints nothing"') == shapes.Fix(description="--verbose prints nothing")
-    assert parse("!fix -1 is not a count") == shapes.Fix(description="-1 is not a count")
+    assert parse('!fix "--verbose prints nothing"') == Command(
+        name="fix", description="--verbose prints nothing"
+    )
+    assert parse("!fix -1 is not a count") == Command(name="fix", description="-1 is not a count")
 
 
 def test_the_reserved_words_are_those_of_the_document_and_three_of_ours() -> None:
     documented = "list show approve close cancel help phases run run-one run-phase skip skip-to audit"
-    assert set(grammar.PLAN) == {*documented.split(), "retry", "land", "diff"}
-    assert set(grammar.FORGE) == {"status", "cancel", "help", "audit"}
+    assert set(grammar.RESERVED["plan"]) == {*documented.split(), "retry", "land", "diff"}
+    assert set(grammar.RESERVED["forge"]) == {"status", "cancel", "help", "audit"}
 
 
 def test_a_text_that_is_far_too_long_is_refused_and_not_cut() -> None:
@@ -199,16 +213,22 @@ def test_anything_else_does_not(text: str) -> None:
 
 
 def test_every_command_stands_in_the_table_once() -> None:
-    assert len({kind.usage for kind in shapes.TABLE}) == len(shapes.TABLE)
-    assert {kind.__name__ for kind in shapes.TABLE} == {
-        name for name, kind in vars(shapes).items() if isinstance(kind, type) and kind.__base__ is Command
-    }
+    assert len({form.usage for form in shapes.TABLE}) == len(shapes.TABLE) == len(shapes.FORMS)
 
 
-ANY_COMMAND: Any = reduce(or_, shapes.TABLE)
+def test_what_a_command_takes_and_may_take_are_fields_that_it_has() -> None:
+    known = set(Command.__struct_fields__)
+    for form in shapes.TABLE:
+        assert known.issuperset([*form.takes, *form.flags.values()]), form
+
+
+def test_only_commands_that_there_are_need_a_person() -> None:
+    assert shapes.FORMS.keys() >= shapes.PERSONAL
+
+
 PIECES = ["17", "plan-017", "ws-1", "phase-2", "--regenerate", "—keep-done", "--", "—", '"', "“", "”", "Add"]
 PIECES += ["a cache", "\n", "\u00a0", "0", "run-3", "x" * 60]
-pieces = st.sampled_from([*grammar.PLAN, *grammar.FORGE, *grammar.STATUSES, *PIECES])
+pieces = st.sampled_from([*grammar.RESERVED["plan"], *grammar.RESERVED["forge"], *PLAN.states, *PIECES])
 typed = st.builds(
     lambda word, rest, gap: f"!{word} {gap.join(rest)}",
     st.sampled_from([*grammar.WORDS, "PLAN", "Forge", "forging"]),
@@ -229,4 +249,4 @@ def test_nothing_that_can_be_typed_breaks_it_and_a_command_written_down_is_the_s
     assert parse(text) == found
     if not isinstance(found, NoCommand | Misused):
         assert parse(written(found)) == found
-        assert msgspec.json.decode(msgspec.json.encode(found), type=ANY_COMMAND) == found
+        assert msgspec.json.decode(msgspec.json.encode(found), type=Command) == found

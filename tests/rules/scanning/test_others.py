@@ -9,9 +9,9 @@ from functools import partial
 import pytest
 
 from growth import growth, repeated
-from planforge.rules.scanning import scan
 from planforge.rules.scanning.inspection import opened
 from planforge.rules.scanning.scanner import examine
+from scans import scan
 
 PATHS = {
     "js": "web/app.test.ts",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planforge.rules.scanning import scan
+from scans import scan
 
 WORKFLOW = ".github/workflows/ci.yml"
 

@@ -8,8 +8,8 @@ from textwrap import dedent
 
 import pytest
 
-from planforge.rules.scanning import scan
 from planforge.rules.scanning.issues import RULES
+from scans import scan
 
 TEST = "tests/test_app.py"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planforge.rules.findings import Severity
-from planforge.rules.scanning import scan
 from planforge.rules.scanning.integrity import compare
+from scans import scan
 
 STUBS = {
     "raises": ("a.py", "def f():\n    raise NotImplementedError\n"),

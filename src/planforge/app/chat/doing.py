@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,9 +17,10 @@ from planforge.app.plans import creation, fixes, pages, phases, work
 from planforge.app.runs import background
 from planforge.documents import markdown
 from planforge.documents.imports import Imported
-from planforge.documents.plan import structural_findings
+from planforge.documents.plan import structural_faults
 from planforge.errors import Locked, NeedsPerson, NotFound, PlanforgeError, RefusedByGate
-from planforge.rules.commands import Command, shapes, written
+from planforge.rules.commands import Command, written
+from planforge.rules.commands.shapes import rows
 
 if TYPE_CHECKING:
     from planforge.actions import Hint
@@ -41,11 +42,11 @@ SHOWN = 40
 def perform(project: Project, command: Command, speaker: Speaker = Speaker()) -> Reply:  # noqa: B008
     """Do what a command says; whatever stands in the way is a reply too."""
     try:
-        if speaker.depth and command.person:
+        if speaker.depth and command.form.person:
             raise NeedsPerson(
                 f"only a person does this, so it was not done: type `{written(command)}` if you want it"
             )
-        reply = DOING[type(command)](project, command, speaker)
+        reply = DOING[command.name](project, command, speaker)
     except PlanforgeError as error:
         return refused(error, command)
     return msgspec.structs.replace(reply, command=command)
@@ -54,12 +55,12 @@ def perform(project: Project, command: Command, speaker: Speaker = Speaker()) ->
 # Help
 
 
-def _help(word: str) -> Callable[[Project, Any, Speaker], Reply]:
+def _help(word: str) -> Callable[[Project, Command, Speaker], Reply]:
     def told(project: Project, command: Command, speaker: Speaker) -> Reply:
         del project, command, speaker
-        rows = shapes.rows(word)
-        widest = max(len(row.usage) for row in rows)
-        return said("\n".join(f"{row.usage:<{widest}}  {row.meaning()}" for row in rows))
+        forms = rows(word)
+        widest = max(len(form.usage) for form in forms)
+        return said("\n".join(f"{form.usage:<{widest}}  {form.meaning}" for form in forms))
 
     return told
 
@@ -67,7 +68,7 @@ def _help(word: str) -> Callable[[Project, Any, Speaker], Reply]:
 # Looking
 
 
-def _status(project: Project, command: shapes.Status, speaker: Speaker) -> Reply:
+def _status(project: Project, command: Command, speaker: Speaker) -> Reply:
     del command, speaker
     found = overview.overview(project)
     under_way = (run for run in found.runs if run.unfinished)
@@ -76,7 +77,7 @@ def _status(project: Project, command: shapes.Status, speaker: Speaker) -> Reply
     return said("\n".join(lines) or "nothing here yet", data=found, then=found.next)
 
 
-def _list(project: Project, command: shapes.PlanList, speaker: Speaker) -> Reply:
+def _list(project: Project, command: Command, speaker: Speaker) -> Reply:
     del speaker
     found = plans.listed(project, command.status)
     nothing = f"no plan is {command.status}" if command.status else "no plans yet"
@@ -92,7 +93,7 @@ def _line(plan: PlanRow, badge: str = "") -> str:
     )
 
 
-def _show(project: Project, command: shapes.PlanShow, speaker: Speaker) -> Reply:
+def _show(project: Project, command: Command, speaker: Speaker) -> Reply:
     del speaker
     view = pages.view(project, command.plan)
     plan = view.plan
@@ -115,7 +116,7 @@ def _show(project: Project, command: shapes.PlanShow, speaker: Speaker) -> Reply
     return said("\n".join(lines), data=view, then=report.about(project, plan))
 
 
-def _diff(project: Project, command: shapes.PlanDiff, speaker: Speaker) -> Reply:
+def _diff(project: Project, command: Command, speaker: Speaker) -> Reply:
     del speaker
     found = plan_rounds.diff(project, command.plan)
     lines = [f"{each.severity}: {each.title}" for each in found.reasons]
@@ -127,7 +128,7 @@ def _diff(project: Project, command: shapes.PlanDiff, speaker: Speaker) -> Reply
     return said("\n".join(lines), data=found, then=then)
 
 
-def _phases(project: Project, command: shapes.PlanPhases, speaker: Speaker) -> Reply:
+def _phases(project: Project, command: Command, speaker: Speaker) -> Reply:
     """Show them, made now if there are none, or made anew."""
     plan = plans.row(project, command.plan)
     missing = phase_views.newest(project, plan.plan) is None and plan.status not in OVER
@@ -145,7 +146,7 @@ def _phases_of(view: PhasesView) -> Reply:
 # Making and deciding
 
 
-def _create(project: Project, command: shapes.PlanCreate, speaker: Speaker) -> Reply:
+def _create(project: Project, command: Command, speaker: Speaker) -> Reply:
     del speaker
     made = creation.create(project, command.description, context=_given(command.context))
     return said(
@@ -160,14 +161,14 @@ def _given(context: str) -> Imported | None:
     return Imported(title="", text=context, source="a chat") if context else None
 
 
-def _approve(project: Project, command: shapes.PlanApprove, speaker: Speaker) -> Reply:
+def _approve(project: Project, command: Command, speaker: Speaker) -> Reply:
     plan = plans.row(project, command.plan)
     approval = approvals.approve(project, plan.plan, actor=_actor(project, speaker))
     text = f"approved {plan.plan} at {approval.content[:12]} by {approval.actor}"
     return said(text, data=approval, then=tuple(phases.after_approval(project, plan, approval.content)))
 
 
-def _close(project: Project, command: shapes.PlanClose, speaker: Speaker) -> Reply:
+def _close(project: Project, command: Command, speaker: Speaker) -> Reply:
     found = statuses.move(
         project,
         command.plan,
@@ -178,7 +179,7 @@ def _close(project: Project, command: shapes.PlanClose, speaker: Speaker) -> Rep
     return said(f"{found.plan} is {found.status}", data=found)
 
 
-def _cancel(project: Project, command: shapes.PlanCancel, speaker: Speaker) -> Reply:
+def _cancel(project: Project, command: Command, speaker: Speaker) -> Reply:
     """End whatever is at the plan, and give it up; without a plan, stop the run of one that goes on here."""
     if not command.plan:
         mine = _here(project, "plan_run")
@@ -209,12 +210,12 @@ def _end(project: Project, which: Callable[[RunRow], bool], actor: str, reason: 
     return ended
 
 
-def _skip(project: Project, command: shapes.PlanSkip, speaker: Speaker) -> Reply:
+def _skip(project: Project, command: Command, speaker: Speaker) -> Reply:
     reason, actor = command.reason or "skipped in a chat", _actor(project, speaker)
     return _phases_of(phases.skip(project, command.plan, command.phase or None, actor=actor, reason=reason))
 
 
-def _skip_to(project: Project, command: shapes.PlanSkipTo, speaker: Speaker) -> Reply:
+def _skip_to(project: Project, command: Command, speaker: Speaker) -> Reply:
     reason, actor = command.reason or "skipped in a chat", _actor(project, speaker)
     return _phases_of(phases.skip_to(project, command.plan, command.phase, actor=actor, reason=reason))
 
@@ -222,64 +223,62 @@ def _skip_to(project: Project, command: shapes.PlanSkipTo, speaker: Speaker) -> 
 # Beginning what takes long
 
 
-def _run(project: Project, command: shapes.PlanRun, speaker: Speaker) -> Reply:
+def _run(project: Project, command: Command, speaker: Speaker) -> Reply:
     del speaker
     plan = plans.row(project, command.plan).plan
     return _begun(work.begin_plan_run(project, plan, parallel=False), f"carries out {plan}")
 
 
-def _run_one(project: Project, command: shapes.PlanRunOne, speaker: Speaker) -> Reply:
+def _run_one(project: Project, command: Command, speaker: Speaker) -> Reply:
     del speaker
     plan = plans.row(project, command.plan).plan
     return _begun(work.begin_plan_run(project, plan, only="one"), f"carries out the next phase of {plan}")
 
 
-def _run_phase(project: Project, command: shapes.PlanRunPhase, speaker: Speaker) -> Reply:
+def _run_phase(project: Project, command: Command, speaker: Speaker) -> Reply:
     del speaker
     plan = plans.row(project, command.plan).plan
     run = work.begin_plan_run(project, plan, only=command.phase)
     return _begun(run, f"carries out {command.phase} of {plan}")
 
 
-def _retry(project: Project, command: shapes.PlanRetry, speaker: Speaker) -> Reply:
+def _retry(project: Project, command: Command, speaker: Speaker) -> Reply:
     del speaker
     plan = plans.row(project, command.plan).plan
     run = work.begin_retry(project, plan, command.phase or None)
     return _begun(run, f"tries {command.phase or 'what failed'} of {plan} again")
 
 
-def _audit(project: Project, command: shapes.PlanAudit | shapes.ForgeAudit, speaker: Speaker) -> Reply:
+def _audit(project: Project, command: Command, speaker: Speaker) -> Reply:
     """Look at the form first: an auditor is not paid for what anybody can see."""
     del speaker
     plan = plans.row(project, command.plan)
-    faults = structural_findings(plans.text(project, plan))
-    looping = [fault for fault in faults if fault.severity.value in ("blocking", "medium")]
-    if looping:
-        lines = "\n".join(f"{fault.severity.value}: {fault.title}" for fault in looping)
+    if faults := structural_faults(plans.text(project, plan)):
+        lines = "\n".join(f"{fault.severity.value}: {fault.title}" for fault in faults)
         raise RefusedByGate(f"`{plan.path}` is not a whole plan:\n{lines}", f"edit `{plan.path}`")
     return _begun(forges.audit(project, plan.plan), f"audits {plan.plan}")
 
 
-def _land(project: Project, command: shapes.PlanLand, speaker: Speaker) -> Reply:
+def _land(project: Project, command: Command, speaker: Speaker) -> Reply:
     del speaker
     plan = plans.row(project, command.plan).plan
     run = landing.begin(project, (plan,), None)
     return said("nothing to land") if run is None else _begun(run, f"lands {plan}")
 
 
-def _forge(project: Project, command: shapes.ForgeCreate, speaker: Speaker) -> Reply:
+def _forge(project: Project, command: Command, speaker: Speaker) -> Reply:
     del speaker
     _require_no_forge(project)
     run = forges.begin(project, command.description, context=_given(command.context)).run
     return _begun(run, f"forges {_subject(project, run)}")
 
 
-def _forge_again(project: Project, command: shapes.ForgeResume, speaker: Speaker) -> Reply:
+def _forge_again(project: Project, command: Command, speaker: Speaker) -> Reply:
     """Go on with an interrupted forge, audit a plan once more, or carry out one that is approved."""
     plan = plans.row(project, command.plan)
     mine = [row for row in runs.rows(project, unfinished=True) if row.subject == plan.plan]
     if mine and mine[0].status != "running":
-        return _resume(project, shapes.Resume(run=mine[0].run), speaker)
+        return _resume(project, Command(name="resume", run=mine[0].run), speaker)
     if plan.status not in RUNNABLE:
         _require_no_forge(project)
     forges.require_constraints(project)
@@ -301,7 +300,7 @@ def _here(project: Project, flow: str) -> list[Work]:
     return [item for item in background.under_way(project) if item.run in there]
 
 
-def _forge_status(project: Project, command: shapes.ForgeStatus, speaker: Speaker) -> Reply:
+def _forge_status(project: Project, command: Command, speaker: Speaker) -> Reply:
     del command, speaker
     found = forges.unfinished(project)
     lines = [
@@ -312,7 +311,7 @@ def _forge_status(project: Project, command: shapes.ForgeStatus, speaker: Speake
     return said("\n".join(lines) or "no forge is under way", data=found, then=then)
 
 
-def _forge_cancel(project: Project, command: shapes.ForgeCancel, speaker: Speaker) -> Reply:
+def _forge_cancel(project: Project, command: Command, speaker: Speaker) -> Reply:
     """End the forge that goes on here; if none does, the one that nobody drives."""
     del command
     here = {item.run for item in _here(project, forges.FLOW)}
@@ -330,12 +329,12 @@ def _forge_cancel(project: Project, command: shapes.ForgeCancel, speaker: Speake
     return said("; ".join([text, *(f"{row.plan} is {row.status}" for row in rows)]), data=rows)
 
 
-def _fix(project: Project, command: shapes.Fix, speaker: Speaker) -> Reply:
+def _fix(project: Project, command: Command, speaker: Speaker) -> Reply:
     run = fixes.begin(project, command.description, actor=_actor(project, speaker))
     return _begun(run, f"mends it as {_subject(project, run)}")
 
 
-def _resume(project: Project, command: shapes.Resume, speaker: Speaker) -> Reply:
+def _resume(project: Project, command: Command, speaker: Speaker) -> Reply:
     del speaker
     here = {item.run for item in background.under_way(project)}
     found = [run for run in runs.to_resume(project, command.run or None) if run not in here]
@@ -344,7 +343,7 @@ def _resume(project: Project, command: shapes.Resume, speaker: Speaker) -> Reply
     return said(f"goes on with {', '.join(found)}", data=found, runs=tuple(found))
 
 
-def _stop(project: Project, command: shapes.Stop, speaker: Speaker) -> Reply:
+def _stop(project: Project, command: Command, speaker: Speaker) -> Reply:
     del command, speaker
     mine = background.under_way(project)
     return _stopped(mine) if mine else said("nothing goes on here")
@@ -374,34 +373,34 @@ def _actor(project: Project, speaker: Speaker) -> str:
     return deciders.person_or_script(project, speaker.name)
 
 
-DOING: dict[type[Command], Callable[[Project, Any, Speaker], Reply]] = {
-    shapes.Help: _help(""),
-    shapes.PlanHelp: _help("plan"),
-    shapes.ForgeHelp: _help("forge"),
-    shapes.Status: _status,
-    shapes.PlanList: _list,
-    shapes.PlanShow: _show,
-    shapes.PlanDiff: _diff,
-    shapes.PlanPhases: _phases,
-    shapes.PlanCreate: _create,
-    shapes.PlanApprove: _approve,
-    shapes.PlanClose: _close,
-    shapes.PlanCancel: _cancel,
-    shapes.PlanSkip: _skip,
-    shapes.PlanSkipTo: _skip_to,
-    shapes.PlanRun: _run,
-    shapes.PlanRunOne: _run_one,
-    shapes.PlanRunPhase: _run_phase,
-    shapes.PlanRetry: _retry,
-    shapes.PlanAudit: _audit,
-    shapes.PlanLand: _land,
-    shapes.ForgeCreate: _forge,
-    shapes.ForgeResume: _forge_again,
-    shapes.ForgeStatus: _forge_status,
-    shapes.ForgeCancel: _forge_cancel,
-    shapes.ForgeAudit: _audit,
-    shapes.Fix: _fix,
-    shapes.Resume: _resume,
-    shapes.Stop: _stop,
+DOING: dict[str, Callable[[Project, Command, Speaker], Reply]] = {
+    "help": _help(""),
+    "plan help": _help("plan"),
+    "forge help": _help("forge"),
+    "status": _status,
+    "plan list": _list,
+    "plan show": _show,
+    "plan diff": _diff,
+    "plan phases": _phases,
+    "plan create": _create,
+    "plan approve": _approve,
+    "plan close": _close,
+    "plan cancel": _cancel,
+    "plan skip": _skip,
+    "plan skip-to": _skip_to,
+    "plan run": _run,
+    "plan run-one": _run_one,
+    "plan run-phase": _run_phase,
+    "plan retry": _retry,
+    "plan audit": _audit,
+    "plan land": _land,
+    "forge create": _forge,
+    "forge resume": _forge_again,
+    "forge status": _forge_status,
+    "forge cancel": _forge_cancel,
+    "forge audit": _audit,
+    "fix": _fix,
+    "resume": _resume,
+    "stop": _stop,
 }
 """Who does what; a command that is missing here fails a test."""

@@ -9,7 +9,7 @@ import msgspec
 
 from planforge.actions import TEXT, Action, Blank, Hint, written
 from planforge.errors import InvalidInput, PlanforgeError, nearest
-from planforge.rules.commands import Command, Misused, NoCommand, parse, shapes
+from planforge.rules.commands import Command, Misused, parse
 from planforge.rules.commands.grammar import WORDS
 
 NAMED = Action("chat", **{"as": Blank("NAME")})
@@ -127,9 +127,7 @@ def shown(reply: Reply, shell: Callable[[Action], str] = _plainly) -> str:
 def _if_known(words: str) -> str:
     """The command that these words are, if they are one that is about something which is there."""
     meant = parse(f"!{words}")
-    if isinstance(meant, NoCommand | Misused | shapes.PlanCreate | shapes.ForgeCreate | shapes.Fix):
-        return ""
-    return f"!{words}"
+    return f"!{words}" if isinstance(meant, Command) and not meant.description else ""
 
 
 def _described(command: str, said: str) -> str:

@@ -16,9 +16,10 @@ from planforge.app.project import Project
 from planforge.app.settings import LessonSettings, Settings
 from planforge.kernel import effects
 from planforge.kernel.events import RecordedFinding, StepCompleted
-from planforge.rules import protection
 from planforge.rules.findings import Finding, Severity
 from planforge.rules.protection import Protection
+from planforge.rules.protection.bounds import size_finding
+from planforge.rules.protection.changes import ci_files, protected
 from planforge.rules.scanning import former, integrity
 from planforge.rules.scanning.issues import live
 from planforge.workspace.git import changes, patches, repository
@@ -42,21 +43,20 @@ def inspect(project: Project, effect: effects.Inspect) -> effects.Inspection:
     waivers = live(settings.scan.waivers, datetime.now(UTC).date())
     found = [*_unread(changed), *integrity.compare(before, after, settings.scan.pinned, waivers=waivers)]
     lines, landed = _lines(project, effect), _landed(project)
-    size = protection.size_finding(lines, effect.files, landed, settings.protect.size)
+    size = size_finding(lines, effect.files, landed, settings.protect.size)
     found += [size] if size else []
     found += _unconverted(project, effect)
-    needs = protection.protected(
+    needs = protected(
         [item.path for item in changed],
         _ci_files(project, effect.parent) | before,
         after,
         _protection(settings),
         unread={item.path for item in changed if item.unread or item.binary},
     )
-    held = protection.holds_to_former_tests(settings.protect)
     return effects.Inspection(
         findings=_recorded(found),
         protected=tuple(map(str, needs)),
-        former=former.former(before, after) if held else (),
+        former=former.former(before, after) if settings.protect.holds_to_former_tests else (),
     )
 
 
@@ -97,7 +97,7 @@ def _ci_files(project: Project, commit: str) -> dict[str, str]:
     listed = project.git.run("ls-tree", "-r", "-z", "--name-only", commit).stdout.split(b"\0")
     names = [path.decode("utf-8", "backslashreplace") for path in listed if path]
     found = {}
-    for name in protection.ci_files(names, project.settings.protect):
+    for name in ci_files(names, project.settings.protect):
         process = project.git.run("cat-file", "blob", f"{commit}:{name}", accept=(0, 1, 128))
         if not process.returncode:
             found[name] = process.stdout[: changes.TEXT_LIMIT].decode("utf-8", "replace")

@@ -28,10 +28,9 @@ from planforge.app.places import SETTINGS
 from planforge.errors import InvalidInput, NotFound
 from planforge.kernel.directories import walk
 from planforge.rules.sarif import Log
-from planforge.rules.scanning import RULES, Issue, Waiver
 from planforge.rules.scanning.counts import Inventory
 from planforge.rules.scanning.inspection import opened
-from planforge.rules.scanning.issues import expired, live, named, waive
+from planforge.rules.scanning.issues import RULES, Issue, Waiver, expired, live, named, waive
 from planforge.rules.scanning.languages import Role
 from planforge.rules.scanning.sarif import log
 from planforge.rules.scanning.scanner import examine

@@ -23,15 +23,9 @@ if TYPE_CHECKING:
     from planforge.workspace.git import Git
 
 
-class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
+class PhaseView(Phase, frozen=True, kw_only=True):
     """One phase and how far it has come."""
 
-    id: str
-    title: str
-    kind: str
-    files: tuple[str, ...]
-    depends_on: tuple[str, ...]
-    change_spec: str
     status: str = "pending"
     attempts: int = 0
     commit: str = ""
@@ -74,7 +68,6 @@ def shown(project: Project, plan: PlanRow, made: PhasesGenerated) -> tuple[Phase
             kind=PhaseKind(step.kind),
             files=step.files,
             depends_on=step.depends_on,
-            change_spec="",
         )
         found.append(view(phase, rows.get(step.step)))
     return tuple(found)
@@ -116,14 +109,7 @@ def present_in(directory: Path, text: str) -> tuple[str, ...]:
 
 def view(phase: Phase, row: StepRow | None) -> PhaseView:
     """A phase as far as it has come."""
-    shown = PhaseView(
-        id=phase.id,
-        title=phase.title,
-        kind=phase.kind.value,
-        files=phase.files,
-        depends_on=phase.depends_on,
-        change_spec=phase.change_spec,
-    )
+    shown = PhaseView(**msgspec.structs.asdict(phase))
     if row is None:
         return shown
     return msgspec.structs.replace(

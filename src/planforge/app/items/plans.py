@@ -16,7 +16,6 @@ from planforge.kernel.work.items import Kind, parse
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
-    from planforge.rules.badges import Judged
 
 
 FILE = r"^plan-0*(?P<number>[1-9][0-9]{0,7})-(?!phases(?:\.edited-[0-9a-f]+)?\.md$).+\.md$"
@@ -89,17 +88,7 @@ def badge_of(known: tuple[StepRow, ...]) -> str:
     """What the evidence of a plan's steps adds up to, in a word."""
     from planforge.rules.badges import badge
 
-    return badge([_judged(step) for step in known]).value
-
-
-def _judged(step: StepRow) -> Judged:
-    """A step with what is known of it: none is done without evidence, and none failed without a reason."""
-    from planforge.rules.badges import AUDIT, Judged, Shown
-
-    kind = AUDIT if step.kind == AUDIT else "test"
-    measured = step.status in ("done", "failed") and step.kind != "read"
-    evidence = (Shown(kind=kind, passed=step.status == "done"),) if measured else ()
-    return Judged(kind=step.kind, status=step.status, evidence=evidence)
+    return badge([(step.kind, step.status) for step in known]).value
 
 
 def row(project: Project, name: str) -> PlanRow:

@@ -28,7 +28,7 @@ from planforge.kernel.graph.steps import happened
 from planforge.kernel.ledger import Write
 from planforge.rules import selection
 from planforge.rules.badges import Badge
-from planforge.rules.selection import MET, Candidate, Signed
+from planforge.rules.selection import MET, Candidate
 from planforge.workflows.phase import GATE, planned
 from planforge.workspace.landing import branches, merges
 
@@ -163,19 +163,15 @@ def _kept(project: Project, plan: str, after: Sequence[Phase]) -> tuple[KeptStep
         return ()
     rows = {row.step: row for row in plans.steps(project, plan)}
     known = _statuses(project, plan, tuple(rows.values()))
-    before = [
-        Signed(
-            id=step.step,
-            signature=made.signatures.get(step.step, ""),
-            status=known.get(step.step, "pending"),
-            depends_on=step.depends_on,
-        )
-        for step in made.steps
-    ]
-    new = [Signed(id=phase.id, signature=signature(phase), depends_on=phase.depends_on) for phase in after]
+    met = [step.step for step in made.steps if known.get(step.step) in MET]
+    found = selection.kept(
+        {step: made.signatures.get(step, "") for step in met},
+        {phase.id: signature(phase) for phase in after},
+        {phase.id: phase.depends_on for phase in after},
+    )
     return tuple(
         events.KeptStep(step=step, was=was, status=known[was], commit=rows[was].landed)
-        for step, was in selection.kept(before, new).items()
+        for step, was in found.items()
     )
 
 

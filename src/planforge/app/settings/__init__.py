@@ -28,7 +28,8 @@ from planforge.kernel.files import read_regular
 from planforge.kernel.paths import exact, normalise_all
 from planforge.rules import small
 from planforge.rules.pipelines import Pipeline
-from planforge.rules.protection import Protection, SizeSettings
+from planforge.rules.protection import Protection
+from planforge.rules.protection.bounds import SizeSettings
 from planforge.rules.protection.patterns import Patterns
 from planforge.rules.scanning.issues import Waiver, check_waiver
 from planforge.workspace.checks import Check

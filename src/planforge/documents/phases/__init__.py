@@ -78,14 +78,11 @@ def named_files(plan_text: str, present: Collection[str] = ()) -> tuple[str, ...
 def _without_files(changes: str) -> tuple[Phase, ...]:
     """For a plan that names no file: read first, then do what the plan says."""
     spec = markdown.without_rules(changes)
-    read = Phase(
-        id="phase-1", title="Read and analyse", kind=PhaseKind.READ, files=(), depends_on=(), change_spec=spec
-    )
+    read = Phase(id="phase-1", title="Read and analyse", kind=PhaseKind.READ, change_spec=spec)
     implement = Phase(
         id="phase-2",
         title="Implement the plan",
         kind=PhaseKind.IMPLEMENT,
-        files=(),
         depends_on=("phase-1",),
         change_spec=spec,
     )
@@ -113,7 +110,6 @@ def _audit(phase: str, files: tuple[str, ...], depends_on: tuple[str, ...]) -> P
         kind=PhaseKind.AUDIT,
         files=files,
         depends_on=depends_on,
-        change_spec="",
     )
 
 

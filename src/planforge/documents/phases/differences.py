@@ -39,7 +39,10 @@ def differences(text: str, rendered: str) -> tuple[str, ...]:
 
     Dates are left out, and how lines end: neither is anybody's edit.
     """
-    found = [*_of_the_header(text, rendered)]
+    found: list[str] = []
+    said, recorded = _hash(text) or "nothing", _hash(rendered) or "nothing"
+    if said != recorded:
+        found.append(f"edited plan hash: the file says {said}, the ledger says {recorded}")
     file, ledger = _by_id(text), _by_id(rendered)
     for name, shown in ledger.items():
         if name not in file:
@@ -57,13 +60,6 @@ def differences(text: str, rendered: str) -> tuple[str, ...]:
         f"`{name}` is in the file more than once" for name in dict.fromkeys(names) if names.count(name) > 1
     ]
     return tuple(found)
-
-
-def _of_the_header(text: str, rendered: str) -> list[str]:
-    file, ledger = _hash(text), _hash(rendered)
-    if file == ledger:
-        return []
-    return [f"edited plan hash: the file says {file or 'nothing'}, the ledger says {ledger or 'nothing'}"]
 
 
 def _hash(text: str) -> str:

@@ -24,9 +24,9 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     title: str
     kind: PhaseKind
-    files: tuple[str, ...]
-    depends_on: tuple[str, ...]
-    change_spec: str
+    files: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    change_spec: str = ""
 
 
 DESCRIPTIONS = {

@@ -11,6 +11,7 @@ import msgspec
 
 from planforge.documents.pictures import picture, text
 from planforge.kernel.wording import counted
+from planforge.rules.loops.rounds import Counts
 
 KINDS = (("critical", "var(--bad)", "█"), ("medium", "var(--middling)", "▓"), ("minor", "var(--accent)", "░"))
 HEIGHT = 180.0
@@ -24,28 +25,21 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
     """One round."""
 
     label: str
-    critical: int
-    medium: int
-    minor: int
+    counts: Counts
     note: str = ""
     """What was decided then, if it is worth a word."""
-
-    @property
-    def total(self) -> int:
-        """All findings."""
-        return self.critical + self.medium + self.minor
 
 
 def as_text(bars: Sequence[Bar]) -> str:
     """The course for a terminal, a line a round."""
-    most = max((bar.total for bar in bars), default=0)
+    most = max((bar.counts.total for bar in bars), default=0)
     unit = max(1, -(-most // WIDEST))
     wide = max(len(bar.label) for bar in bars)
     lines = [f"{'█ critical  ▓ medium  ░ minor':>{wide + 32}}" + (f"  (one for {unit})" if unit > 1 else "")]
     for bar in bars:
-        drawn = "".join(sign * -(-getattr(bar, kind) // unit) for kind, _, sign in KINDS)
+        drawn = "".join(sign * -(-getattr(bar.counts, kind) // unit) for kind, _, sign in KINDS)
         note = f"  {bar.note}" if bar.note else ""
-        lines.append(f"{bar.label:>{wide}} {drawn}{' ' if drawn else ''}{bar.total}{note}")
+        lines.append(f"{bar.label:>{wide}} {drawn}{' ' if drawn else ''}{bar.counts.total}{note}")
     return "\n".join(lines)
 
 
@@ -63,7 +57,7 @@ def as_svg(bars: Sequence[Bar], title: str, ending: str) -> str:
 
 def _scale(bars: Sequence[Bar]) -> int:
     """The top of the axis: a round number that no bar passes."""
-    most = max([bar.total for bar in bars] or [1]) or 1
+    most = max([bar.counts.total for bar in bars] or [1]) or 1
     size: int = 10 ** (len(str(most)) - 1)
     return next(top for top in (size, 2 * size, 5 * size, 10 * size) if top >= most)
 
@@ -82,7 +76,7 @@ def _columns(bars: Sequence[Bar], step: float) -> Iterator[str]:
     for number, bar in enumerate(bars):
         x, y = LEFT + step * number + step * 0.15, TOP + HEIGHT
         for kind, colour, _ in KINDS:
-            tall = HEIGHT * getattr(bar, kind) / top
+            tall = HEIGHT * getattr(bar.counts, kind) / top
             y -= tall
             if tall:
                 yield f'<rect x="{x:g}" y="{y:g}" width="{step * 0.7:g}" height="{tall:g}" fill="{colour}"/>'

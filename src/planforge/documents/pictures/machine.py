@@ -8,6 +8,7 @@ all those lines. What a person can make happen is drawn in full, what happens by
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -81,9 +82,7 @@ class _Way(Arrow, frozen=True, kw_only=True):
 
 def _sorted_out(arrows: Sequence[Arrow]) -> tuple[list[Arrow], list[Arrow]]:
     """Those that are drawn, and those that are told because so many are alike."""
-    alike: dict[tuple[str, str], int] = {}
-    for arrow in arrows:
-        alike[arrow.label, arrow.target] = alike.get((arrow.label, arrow.target), 0) + 1
+    alike = Counter((arrow.label, arrow.target) for arrow in arrows)
     drawn = [arrow for arrow in arrows if alike[arrow.label, arrow.target] < MANY]
     return drawn, [arrow for arrow in arrows if alike[arrow.label, arrow.target] >= MANY]
 
@@ -124,9 +123,8 @@ def _note_room(told: Iterable[Arrow], state: str) -> float:
 
 def _note(told: Iterable[Arrow], state: str) -> list[str]:
     """How a status is reached from many others."""
-    labels = dict.fromkeys(arrow.label for arrow in told if arrow.target == state)
-    count = {label: sum(a.label == label and a.target == state for a in told) for label in labels}
-    return [f"← {label} (from {count[label]} others)" for label in labels]
+    labels = Counter(arrow.label for arrow in told if arrow.target == state)
+    return [f"← {label} (from {count} others)" for label, count in labels.items()]
 
 
 Boxes = dict[str, tuple[float, float, float]]

@@ -7,13 +7,12 @@ The command language: what a person types to a chat, and what an agent may ask f
 
 It stands among the rules because it is one: which words are reserved, which flags go together, which commands
 need a person. It is pure, it knows nothing of plans or projects beyond the form of their ids, and everything
-that lets people type (the terminal now, web and chat services later) reads the same table; `app/language`
+that lets people type (the terminal now, web and chat services later) reads the same table; `app/chat`
 does what a command says.
 """
 
-from planforge.rules.commands import shapes
 from planforge.rules.commands.actions import Asked, Malformed, asked
-from planforge.rules.commands.grammar import Misused, NoCommand, looks_like_a_plan, parse, written
+from planforge.rules.commands.grammar import Misused, NoCommand, parse, written
 from planforge.rules.commands.shapes import TABLE, Command
 
 __all__ = [
@@ -24,8 +23,6 @@ __all__ = [
     "Misused",
     "NoCommand",
     "asked",
-    "looks_like_a_plan",
     "parse",
-    "shapes",
     "written",
 ]

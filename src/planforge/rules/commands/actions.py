@@ -20,8 +20,8 @@ from typing import Any
 
 import msgspec
 
-from planforge.rules.commands import shapes
-from planforge.rules.commands.grammar import STATUSES, parse
+from planforge.kernel.work.lifecycle.tables import PLAN
+from planforge.rules.commands.grammar import parse
 from planforge.rules.commands.shapes import Command
 from planforge.rules.verdicts.blocks import Kind, read
 
@@ -34,38 +34,40 @@ LARGEST = 20_000
 Field = tuple[str, type[str]] | tuple[str, type[str], str]
 """A name, its type, and a default if it may be left out."""
 
-PLAN: tuple[Field, ...] = (("planId", str),)
+OF_A_PLAN: tuple[Field, ...] = (("planId", str),)
 DESCRIBED: tuple[Field, ...] = (("description", str), ("context", str, ""))
-FIELDS: dict[type[Command], tuple[Field, ...]] = {
-    shapes.ForgeCreate: DESCRIBED,
-    shapes.ForgeResume: PLAN,
-    shapes.ForgeStatus: (),
-    shapes.ForgeCancel: (),
-    shapes.PlanList: (("status", str, ""),),
-    shapes.PlanShow: PLAN,
-    shapes.PlanApprove: PLAN,
-    shapes.PlanClose: PLAN,
-    shapes.PlanCreate: DESCRIBED,
-    shapes.PlanRun: PLAN,
+FIELDS: dict[str, tuple[Field, ...]] = {
+    "forge create": DESCRIBED,
+    "forge resume": OF_A_PLAN,
+    "forge status": (),
+    "forge cancel": (),
+    "plan list": (("status", str, ""),),
+    "plan show": OF_A_PLAN,
+    "plan approve": OF_A_PLAN,
+    "plan close": OF_A_PLAN,
+    "plan create": DESCRIBED,
+    "plan run": OF_A_PLAN,
 }
 """The commands that an agent may ask for, each with its fields."""
 
 
-def _name(kind: type[Command]) -> str:
+def _name(command: str) -> str:
     """What an action is called: `planShow` for `plan show`."""
-    first, _, second = str(kind.__struct_config__.tag).partition(" ")
+    first, _, second = command.partition(" ")
     return first + second.capitalize()
 
 
 FORMS = tuple(
-    f"{_name(kind)}{{{', '.join(field[0] + '?' * (len(field) - 2) for field in fields)}}}"
-    for kind, fields in FIELDS.items()
+    f"{_name(command)}{{{', '.join(field[0] + '?' * (len(field) - 2) for field in fields)}}}"
+    for command, fields in FIELDS.items()
 )
 """The actions with their fields, as agents are told them."""
 
 _KINDS = {
-    msgspec.defstruct(_name(kind), fields, tag=True, tag_field="action", forbid_unknown_fields=True): kind
-    for kind, fields in FIELDS.items()
+    msgspec.defstruct(
+        _name(command), fields, tag=True, tag_field="action", forbid_unknown_fields=True
+    ): command
+    for command, fields in FIELDS.items()
 }
 _ACTIONS: Any = GenericAlias(tuple, (reduce(or_, _KINDS), ...))
 
@@ -128,18 +130,20 @@ def _read(body: str) -> tuple[Command, ...] | str:
     return tuple(commands)
 
 
-def _meant(kind: type[Command], given: dict[str, str]) -> Command | str:
+def _meant(name: str, given: dict[str, str]) -> Command | str:
     """The command that a person would type for it."""
-    said = {name: text.strip() for name, text in given.items()}
+    said = {field: text.strip() for field, text in given.items()}
     if "description" in said:
-        return kind(**said) if said["description"] else f"`{_name(kind)}` says nothing"
+        if not said["description"]:
+            return f"`{_name(name)}` says nothing"
+        return Command(name=name, description=said["description"], context=said["context"])
     if "status" in said:
-        if said["status"] and said["status"].upper() not in STATUSES:
-            return f"`{_name(kind)}`: `{given['status']}` is no status of a plan"
-        return shapes.PlanList(status=said["status"].upper())
+        if said["status"] and said["status"].upper() not in PLAN.states:
+            return f"`{_name(name)}`: `{given['status']}` is no status of a plan"
+        return Command(name=name, status=said["status"].upper())
     if "planId" not in said:
-        return kind()
+        return Command(name=name)
     looked_up = parse(f"!plan show {said['planId']}")
-    if not isinstance(looked_up, shapes.PlanShow):
-        return f"`{_name(kind)}`: `{given['planId']}` is not the id of a plan or a task"
-    return kind(plan=looked_up.plan)
+    if not isinstance(looked_up, Command):
+        return f"`{_name(name)}`: `{given['planId']}` is not the id of a plan or a task"
+    return Command(name=name, plan=looked_up.plan)

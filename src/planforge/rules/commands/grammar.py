@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
-from planforge.rules.commands import shapes
-from planforge.rules.commands.shapes import Command
+from planforge.kernel.work.lifecycle.tables import PLAN
+from planforge.rules.commands.shapes import FORMS, TABLE, Command, Form
 
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
 LONGEST = 20_000
@@ -32,7 +32,6 @@ STEP_ID = re.compile(r"[a-z][\w.-]*", re.IGNORECASE | re.ASCII)
 NUMBER = re.compile(r"0*(?P<number>[1-9]\d{0,8})", re.ASCII)
 FLAG = re.compile(rf"[-{DASHES}]+\w")
 QUOTES = (('"', '"'), ("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u00ab", "\u00bb"))
-STATUSES = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING", "DONE", "CLOSED", "CANCELLED")
 
 
 class NoCommand(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,10 +51,8 @@ class Misused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Parsed: TypeAlias = Command | NoCommand | Misused
-Described: TypeAlias = shapes.PlanCreate | shapes.ForgeCreate | shapes.Fix
 Word: TypeAlias = Callable[[str], Parsed]
 """What follows the first word of a command, read."""
-Takes: TypeAlias = Callable[[list[str]], tuple[str, list[str]]]
 
 
 class _Wrong(Exception):
@@ -92,8 +89,9 @@ def parse(text: str) -> Parsed:
 # One word each
 
 
-def _reserving(word: str, describes: type[Described], reserved: Mapping[str, type[Command]]) -> Word:
+def _reserving(word: str) -> Word:
     """A word that a reserved one may follow; nothing after it asks for help, anything else describes."""
+    created, reserved = FORMS[f"{word} create"], RESERVED[word]
 
     def read(rest: str) -> Parsed:
         sub, arguments = _first(rest or "help")
@@ -102,46 +100,46 @@ def _reserving(word: str, describes: type[Described], reserved: Mapping[str, typ
             return _with_arguments(reserved[sub], arguments, hint)
         if looks_like_a_plan(rest):
             return _naming_a_plan(rest)
-        return _describing(rest, describes)
+        return _describing(rest, created)
 
     def _naming_a_plan(rest: str) -> Parsed:
-        plan = _plan_or_task([rest])
-        if describes is shapes.ForgeCreate:
-            return shapes.ForgeResume(plan=plan)
+        plan = _plan_or_task(rest)
+        if word == "forge":
+            return Command(name="forge resume", plan=plan)
         return Misused(
             problem=f"`{rest}` is the id of a plan and no description",
-            usage=describes.usage,
+            usage=created.usage,
             hint=f"see it with `!plan show {plan}`",
         )
 
     return read
 
 
-def _bare(kind: type[Command]) -> Word:
-    return lambda rest: _with_arguments(kind, rest)
+def _bare(name: str) -> Word:
+    return lambda rest: _with_arguments(FORMS[name], rest)
 
 
 def _stop(rest: str) -> Parsed:
     del rest  # whoever stops something need not be exact
-    return shapes.Stop()
+    return Command(name="stop")
 
 
 # Descriptions
 
 
-def _describing(rest: str, kind: type[Described]) -> Parsed:
+def _describing(rest: str, form: Form) -> Parsed:
     """A command whose argument is whatever follows, or what stands in quotation marks."""
     description = _unquoted(rest)
     if not description:
-        return Misused(problem="it says nothing", usage=kind.usage)
+        return Misused(problem="it says nothing", usage=form.usage)
     first = rest.split(maxsplit=1)[0]
     if description == rest and FLAG.match(first) and _flag(first).startswith("--"):
         return Misused(
             problem=f"there is no `{_flag(first)}` here",
-            usage=kind.usage,
+            usage=form.usage,
             hint="a description that begins like that goes in quotation marks",
         )
-    return kind(description=description)
+    return Command(name=form.name, description=description)
 
 
 def _unquoted(text: str) -> str:
@@ -154,35 +152,37 @@ def _unquoted(text: str) -> str:
 # Arguments
 
 
-def _with_arguments(kind: type[Command], arguments: str, hint: str = "") -> Parsed:
+def _with_arguments(form: Form, arguments: str, hint: str = "") -> Parsed:
     try:
-        return _read(kind, arguments.split())
+        return _read(form, arguments.split())
     except _Wrong as error:
-        return Misused(problem=error.problem, usage=kind.usage, hint=error.hint or hint)
+        return Misused(problem=error.problem, usage=form.usage, hint=error.hint or hint)
 
 
-def _read(kind: type[Command], words: list[str]) -> Command:
+def _read(form: Form, words: list[str]) -> Command:
     """The command with what its fields take from the words, one after the other, and nothing left."""
-    fields = msgspec.structs.fields(kind)
-    given: dict[str, str | bool] = {}
-    flags = {f"--{field.name.replace('_', '-')}": field.name for field in fields if field.type is bool}
-    if flags:
+    given: dict[str, Any] = {}
+    if flags := form.flags:
         given |= {flags[_flag(word)]: True for word in words if _flag(word) in flags}
         words = [word for word in words if _flag(word) not in flags]
         for word in words:
             _refuse_flag(word)
-    for field in fields:
-        if field.name not in TAKES or not (words or field.required):
-            continue
-        if field.name == "phase" and kind is shapes.PlanSkip and not PHASE_ID.fullmatch(_plain(words[0])):
-            continue  # a reason may stand there as well, so a phase is only what is written like one
-        given[field.name], words = TAKES[field.name](words)
+    for field, needed in form.takes.items():
+        if field == "reason":
+            given[field], words = _reason(words), []
+        elif not words:
+            if needed:
+                raise _Wrong(f"it does not say which {field}", LIKE.get(field, ""))
+        elif form.name != "plan skip" or field != "phase" or PHASE_ID.fullmatch(_plain(words[0])):
+            # A reason may stand there when a phase is skipped, so a phase is only what is written like one.
+            _refuse_flag(words[0])
+            given[field], words = TAKES[field](words[0]), words[1:]
     _require_no_more(words)
-    return _checked(kind(**given))
+    return _checked(Command(name=form.name, **given))
 
 
 def _checked(command: Command) -> Command:
-    if isinstance(command, shapes.PlanPhases) and command.keep_done and not command.regenerate:
+    if command.keep_done and not command.regenerate:
         raise _Wrong(
             "`--keep-done` says what stays when phases are made anew, so it needs `--regenerate`",
             f"type `!plan phases --regenerate --keep-done {command.plan}`",
@@ -199,44 +199,47 @@ def _first(rest: str) -> tuple[str, str]:
     return _plain(word).lower(), arguments
 
 
-def _plan_or_task(words: list[str]) -> str:
-    if not words:
-        raise _Wrong("it does not say which plan")
-    _refuse_flag(words[0])
-    plain = _plain(words[0])
+def _plan_or_task(word: str) -> str:
+    plain = _plain(word)
     if found := PLAN_ID.fullmatch(plain):
         return f"plan-{int(found['number']):03}"
     if TASK_ID.fullmatch(plain) and not PLAN_ID.match(plain):
         return plain
-    raise _Wrong(f"`{words[0]}` is not the id of a plan or a task")
+    raise _Wrong(f"`{word}` is not the id of a plan or a task")
 
 
-def _phase(words: list[str]) -> str:
-    if not words:
-        raise _Wrong("it does not say which phase", "write it like `phase-2`")
-    _refuse_flag(words[0])
-    plain = _plain(words[0])
+def _phase(word: str) -> str:
+    plain = _plain(word)
     if found := PHASE_ID.fullmatch(plain) or NUMBER.fullmatch(plain):
         return f"phase-{int(found['number'])}"
     if STEP_ID.fullmatch(plain):
         return plain
-    raise _Wrong(f"`{words[0]}` is not the id of a phase", "write it like `phase-2`")
+    raise _Wrong(f"`{word}` is not the id of a phase", LIKE["phase"])
 
 
-def _status(words: list[str]) -> str:
-    _refuse_flag(words[0])
-    if words[0].upper() not in STATUSES:
-        known = ", ".join(each.lower() for each in STATUSES)
-        raise _Wrong(f"`{words[0]}` is no status of a plan; they are {known}")
-    return words[0].upper()
+def _status(word: str) -> str:
+    if word.upper() not in PLAN.states:
+        known = ", ".join(each.lower() for each in PLAN.states)
+        raise _Wrong(f"`{word}` is no status of a plan; they are {known}")
+    return word.upper()
 
 
-def _run(words: list[str]) -> str:
-    _refuse_flag(words[0])
-    found = RUN_ID.fullmatch(_plain(words[0]))
+def _run(word: str) -> str:
+    found = RUN_ID.fullmatch(_plain(word))
     if found is None:
-        raise _Wrong(f"`{words[0]}` is not the id of a run", "write it like `run-003` or `3`")
+        raise _Wrong(f"`{word}` is not the id of a run", LIKE["run"])
     return f"run-{int(found['number']):03}"
+
+
+TAKES: Mapping[str, Callable[[str], str]] = {
+    "plan": _plan_or_task,
+    "phase": _phase,
+    "status": _status,
+    "run": _run,
+}
+"""What reads the word for each field that takes one; a reason takes all words that are left."""
+
+LIKE = {"phase": "write it like `phase-2`", "run": "write it like `run-003` or `3`"}
 
 
 def _reason(words: list[str]) -> str:
@@ -245,20 +248,6 @@ def _reason(words: list[str]) -> str:
     if words:
         _refuse_flag(words[0])
     return " ".join(words)
-
-
-def _one(read: Callable[[list[str]], str]) -> Takes:
-    return lambda words: (read(words), words[1:])
-
-
-TAKES: Mapping[str, Takes] = {
-    "plan": _one(_plan_or_task),
-    "phase": _one(_phase),
-    "status": _one(_status),
-    "run": _one(_run),
-    "reason": lambda words: (_reason(words), []),
-}
-"""For each field that is a word or a text: its value, and the words that are left."""
 
 
 def _require_no_more(words: Iterable[str]) -> None:
@@ -286,25 +275,27 @@ def _plain(word: str) -> str:
     return re.sub(f"[{DASHES}]", "-", word)
 
 
-def _reserved(word: str) -> dict[str, type[Command]]:
-    """The words that are reserved after another one, with the commands that they make."""
-    kinds = {str(kind.__struct_config__.tag): kind for kind in shapes.TABLE if kind not in WITHOUT_WORD}
-    return {tag.partition(" ")[2]: kind for tag, kind in kinds.items() if tag.startswith(f"{word} ")}
-
-
-WITHOUT_WORD = (shapes.PlanCreate, shapes.ForgeCreate, shapes.ForgeResume)
+WITHOUT_WORD = ("plan create", "forge create", "forge resume")
 """Commands that are known by what they name or describe."""
 
-PLAN, FORGE = _reserved("plan"), _reserved("forge")
+RESERVED: Mapping[str, Mapping[str, Form]] = {
+    word: {
+        form.name.partition(" ")[2]: form
+        for form in TABLE
+        if form.name.startswith(f"{word} ") and form.name not in WITHOUT_WORD
+    }
+    for word in ("plan", "forge")
+}
+"""The words that are reserved after another one, with the commands that they make."""
 
 WORDS: Mapping[str, Word] = {
-    "plan": _reserving("plan", shapes.PlanCreate, PLAN),
-    "forge": _reserving("forge", shapes.ForgeCreate, FORGE),
-    "fix": lambda rest: _describing(rest, shapes.Fix),
-    "status": _bare(shapes.Status),
+    "plan": _reserving("plan"),
+    "forge": _reserving("forge"),
+    "fix": lambda rest: _describing(rest, FORMS["fix"]),
+    "status": _bare("status"),
     "stop": _stop,
-    "resume": _bare(shapes.Resume),
-    "help": _bare(shapes.Help),
+    "resume": _bare("resume"),
+    "help": _bare("help"),
 }
 
 
@@ -313,15 +304,12 @@ WORDS: Mapping[str, Word] = {
 
 def written(command: Command) -> str:
     """The command as a person types it; what was said around a description is not part of that."""
-    match command:
-        case shapes.PlanCreate() | shapes.ForgeCreate() | shapes.Fix():
-            meant, word = type(command)(description=command.description), command.usage.split()[0]
-            plain = f"{word} {command.description}"
-            return plain if parse(plain) == meant else f'{word} "{command.description}"'
-        case shapes.ForgeResume(plan=plan):
-            return f"!forge {plan}"
-        case shapes.PlanPhases(plan=plan, regenerate=regenerate, keep_done=keep_done):
-            flags = ("--regenerate " if regenerate else "") + ("--keep-done " if keep_done else "")
-            return f"!plan phases {flags}{plan}"
-    words = [str(getattr(command, name)) for name in command.__struct_fields__]
-    return " ".join([f"!{command.__struct_config__.tag}", *filter(None, words)])
+    form = command.form
+    if command.description:
+        word, meant = form.usage.split()[0], Command(name=form.name, description=command.description)
+        plain = f"{word} {command.description}"
+        return plain if parse(plain) == meant else f'{word} "{command.description}"'
+    begins = "!forge" if form.name == "forge resume" else f"!{form.name}"
+    flags = [flag for flag, field in form.flags.items() if getattr(command, field)]
+    words = [getattr(command, field) for field in form.takes]
+    return " ".join([begins, *flags, *filter(None, words)])

@@ -8,6 +8,7 @@ the order of `convergence`; the first that fires decides.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise, takewhile
 
 import msgspec
 
@@ -217,12 +218,8 @@ def _alike(one: str, other: str) -> bool:
 
 def _falls(totals: Sequence[int]) -> int:
     """In how many rounds in a row, up to the last, the total was lower than before."""
-    falls = 0
-    for later, earlier in zip(reversed(totals), list(reversed(totals))[1:], strict=False):
-        if later >= earlier:
-            break
-        falls += 1
-    return falls
+    steps = reversed([*pairwise(totals)])
+    return sum(1 for _ in takewhile(lambda step: step[1] < step[0], steps))
 
 
 def _counted(counts: Counts) -> str:

@@ -14,44 +14,36 @@ import msgspec
 Numbers: TypeAlias = dict[str, int]
 
 
-class Continue(msgspec.Struct, frozen=True, tag_field="decision", tag="continue"):
+class _Reasoned(msgspec.Struct, frozen=True, tag_field="decision"):
+    """What all decisions have."""
+
+    ends: ClassVar[bool] = True
+    reason: str
+    numbers: Numbers = {}
+
+
+class Continue(_Reasoned, frozen=True, tag="continue"):
     """Go round once more."""
 
-    ends: ClassVar[bool] = False
-    reason: str
-    numbers: Numbers = {}
+    ends = False
 
 
-class Replan(msgspec.Struct, frozen=True, tag_field="decision", tag="replan"):
+class Replan(_Reasoned, frozen=True, tag="replan"):
     """Go round once more, but not the same way: what was tried does not get any further."""
 
-    ends: ClassVar[bool] = False
-    reason: str
-    numbers: Numbers = {}
+    ends = False
 
 
-class Done(msgspec.Struct, frozen=True, tag_field="decision", tag="done"):
+class Done(_Reasoned, frozen=True, tag="done"):
     """Stop: what the loop was for has been reached."""
 
-    ends: ClassVar[bool] = True
-    reason: str
-    numbers: Numbers = {}
 
-
-class Halt(msgspec.Struct, frozen=True, tag_field="decision", tag="halt"):
+class Halt(_Reasoned, frozen=True, tag="halt"):
     """Stop: going on would do harm or cannot help."""
 
-    ends: ClassVar[bool] = True
-    reason: str
-    numbers: Numbers = {}
 
-
-class Escalate(msgspec.Struct, frozen=True, tag_field="decision", tag="escalate"):
+class Escalate(_Reasoned, frozen=True, tag="escalate"):
     """Stop: a person has to decide."""
-
-    ends: ClassVar[bool] = True
-    reason: str
-    numbers: Numbers = {}
 
 
 Decision: TypeAlias = Continue | Replan | Done | Halt | Escalate

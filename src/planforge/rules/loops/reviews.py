@@ -9,7 +9,7 @@ from typing import assert_never
 from planforge.kernel.wording import counted
 from planforge.rules.loops.decisions import Continue, Decision, Done, Escalate
 from planforge.rules.loops.guards import Guard, Look
-from planforge.rules.loops.rounds import History
+from planforge.rules.loops.rounds import History, in_a_row
 from planforge.rules.verdicts import Verdict
 
 
@@ -43,18 +43,14 @@ def same_signature(repeats: int) -> Guard:
 
     def look(history: History) -> Look:
         signature = history[-1].signature
-        same = 0
-        for item in reversed(history):
-            if not signature or item.signature != signature:
-                break
-            same += 1
+        same = in_a_row(history, lambda item: item.signature == signature) if signature else 0
         numbers = {"repeats": same, "limit": repeats}
         saw = (
             f"the same failure {counted(same, 'time')} in a row"
             if signature
             else "no failure that could be known again"
         )
-        fires = bool(signature) and same >= repeats
+        fires = signature and same >= repeats
         reason = f"the same failure {counted(same, 'time')} in a row: a person has to look"
         decision = Escalate(reason, numbers) if fires else None
         return Look(guard="signature", saw=saw, numbers=numbers, decision=decision)

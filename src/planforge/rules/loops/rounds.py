@@ -7,7 +7,8 @@ build have tests and exit codes. What a round does not know is None, and no poli
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import takewhile
 from typing import TypeAlias
 
 import msgspec
@@ -93,3 +94,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
 
 History: TypeAlias = tuple[Round, ...]
 """Oldest first; the last one is what is to be decided about."""
+
+
+def in_a_row(history: History, holds: Callable[[Round], bool]) -> int:
+    """How many of the newest rounds in a row something holds for."""
+    return sum(1 for _ in takewhile(holds, reversed(history)))

@@ -14,7 +14,7 @@ from planforge.kernel.wording import counted
 from planforge.rules.findings import Severity
 from planforge.rules.loops.decisions import Decision, Done, Escalate, Halt, Replan
 from planforge.rules.loops.guards import Guard, Look
-from planforge.rules.loops.rounds import History, Round
+from planforge.rules.loops.rounds import History, Round, in_a_row
 from planforge.rules.verdicts import Verdict
 
 APPROACHES = 2
@@ -97,13 +97,8 @@ def same_tests_fail(times: int) -> Guard:
     """The very same tests failing so many rounds in a row: whoever builds is stuck."""
 
     def look(history: History) -> Look:
-        latest = history[-1].tests
-        wanted = frozenset(latest.failing) if latest else frozenset()
-        same = 0
-        for item in reversed(history):
-            if not wanted or item.tests is None or frozenset(item.tests.failing) != wanted:
-                break
-            same += 1
+        wanted = _failing(history[-1])
+        same = in_a_row(history, lambda item: _failing(item) == wanted) if wanted else 0
         numbers = {"same": same, "limit": times}
         saw = (
             f"the same {counted(len(wanted), 'failing test')} in {counted(same, 'round')} in a row"
@@ -116,16 +111,16 @@ def same_tests_fail(times: int) -> Guard:
     return look
 
 
+def _failing(item: Round) -> frozenset[str]:
+    return frozenset(item.tests.failing) if item.tests else frozenset()
+
+
 def task_fails(times: int) -> Guard:
     """Whoever works on one task ended badly so many times in a row."""
 
     def look(history: History) -> Look:
         task = history[-1].task
-        failed = 0
-        for item in reversed(history):
-            if item.task != task or not item.exit_code:
-                break
-            failed += 1
+        failed = in_a_row(history, lambda item: item.task == task and bool(item.exit_code))
         numbers = {"failed": failed, "limit": times}
         saw = f"the work on `{task}` failed {counted(failed, 'time')} in a row"
         decision = Halt(f"stuck: {saw}", numbers) if failed >= times else None

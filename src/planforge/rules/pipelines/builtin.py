@@ -116,17 +116,13 @@ MODULE = Pipeline(
 )
 
 
-def _without_gate(stage: Stage, gate: str) -> Stage:
-    return msgspec.structs.replace(stage, gate=gate)
-
-
 BUG_QUICK = Pipeline(
     name="bug-quick",
     about="a small bug with an obvious fix: implement, review, approve, commit",
     stages=(
         Stage(name="triage", role="fixer"),
-        _without_gate(IMPLEMENT, NOT_STUCK),
-        _without_gate(REVIEW_CODE, NOT_STUCK),
+        msgspec.structs.replace(IMPLEMENT, gate=NOT_STUCK),
+        msgspec.structs.replace(REVIEW_CODE, gate=NOT_STUCK),
         APPROVE,
         COMMIT,
     ),

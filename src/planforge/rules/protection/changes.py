@@ -8,16 +8,19 @@ from functools import lru_cache
 
 import msgspec
 
+from planforge.rules.protection import ProtectedChange, Protection
 from planforge.rules.protection.checks import altered, sets_checks
 from planforge.rules.protection.dependencies import compared, is_manifest
 from planforge.rules.protection.migrations import is_migration
 from planforge.rules.protection.names import alike, same
 from planforge.rules.protection.patterns import Patterns
-from planforge.rules.protection.shapes import ProtectedChange, Protection
 from planforge.rules.protection.table import DEFAULTS, NOT_MEANT, WORDS, Kind
 
 SHOWN = 12
 """So many reasons are given for one file; how many more there are is said."""
+
+USUAL = Protection()
+"""What is protected where a project says nothing."""
 
 NAMES_CI = re.compile(r"(?i)(?:.*/)?(?:[\w.-]*dockerfile[\w.-]*|containerfile[\w.-]*)")
 
@@ -26,10 +29,17 @@ def protected(
     files: Iterable[str],
     before: Mapping[str, str],
     after: Mapping[str, str],
-    settings: Protection,
-    unread: Collection[str],
+    settings: Protection = USUAL,
+    *,
+    unread: Collection[str] = (),
 ) -> tuple[ProtectedChange, ...]:
-    """Every reason why a change of `files` needs a person, in the order of the files."""
+    """
+    Every reason why a change of `files` needs a person, in the order of the files.
+
+    `before` and `after` have the texts of the changed files; one that is not there has none, and one that is
+    there but was not read, because it is too large or no text, is named in `unread`. `before` may also have
+    CI files that the change leaves alone: what they name is then known to be run by them.
+    """
     rules = _rules(settings)
     run = {path: before[path] for path in ci_files(before, settings)}
     found = []
@@ -44,7 +54,7 @@ def protected(
     return tuple(found)
 
 
-def ci_files(paths: Iterable[str], settings: Protection) -> tuple[str, ...]:
+def ci_files(paths: Iterable[str], settings: Protection = USUAL) -> tuple[str, ...]:
     """Those of the paths that are CI files."""
     rules = _rules(settings)
     return tuple(path for path in paths if rules.kind_of(path)[0] is Kind.CI)

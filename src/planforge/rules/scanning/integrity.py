@@ -10,15 +10,16 @@ renamed is the same test.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 
 from planforge.kernel import paths
 from planforge.rules.findings import Finding, Severity
 from planforge.rules.scanning import collection as collecting
-from planforge.rules.scanning import doubles, loosening, scan
-from planforge.rules.scanning.issues import Issue, Waiver
-from planforge.rules.scanning.suites import Placed, PlacedSkip, Suite, changed_suites, pairs
+from planforge.rules.scanning import doubles, loosening
+from planforge.rules.scanning.issues import Issue, Waiver, waive
+from planforge.rules.scanning.scanner import examine
+from planforge.rules.scanning.suites import Placed, PlacedSkip, Suite, beyond, changed_suites, pairs
 
 Pairs = list[tuple[Placed, Placed]]
 
@@ -154,16 +155,10 @@ def _tables(together: Pairs) -> Iterator[Finding]:
 def _new_skips(old: Suite, new: Suite, together: Pairs, waivers: Sequence[Waiver]) -> Iterator[Finding]:
     kept = {(other.path, other.case.name) for _, other in together}
     kept_names = {part for _, other in together for part in other.case.name.split("::")}
-    known = Counter(_short(item) for item in old.skips)
-    texts = Counter(item.skip.text for item in old.skips)
-    for item in new.skips:
-        if known[_short(item)]:
-            known[_short(item)] -= 1
-            texts[item.skip.text] -= 1
-    for item in _unknown(new.skips, Counter(_short(other) for other in old.skips)):
-        if texts[item.skip.text] > 0:  # the test got a new name, and its skip went with it
-            texts[item.skip.text] -= 1
-            continue
+    fresh, gone = beyond(new.skips, old.skips, _short), beyond(old.skips, new.skips, _short)
+    for item in beyond(
+        fresh, gone, lambda each: each.skip.text
+    ):  # a test with a new name took its skip along
         of_kept = (item.path, item.skip.what) in kept or item.skip.what in kept_names or item.skip.what == "*"
         rule = "xfail" if item.skip.expects_failure else "skip"
         if not any(waiver.allows(rule, item.path) for waiver in waivers):
@@ -172,14 +167,6 @@ def _new_skips(old: Suite, new: Suite, together: Pairs, waivers: Sequence[Waiver
 
 def _short(item: PlacedSkip) -> tuple[str, str]:
     return item.skip.what.rpartition("::")[2], item.skip.text
-
-
-def _unknown(items: list[PlacedSkip], known: Counter[tuple[str, str]]) -> Iterator[PlacedSkip]:
-    for item in items:
-        if known[_short(item)]:
-            known[_short(item)] -= 1
-        else:
-            yield item
 
 
 def _new_skip(item: PlacedSkip, *, of_kept: bool) -> Finding:
@@ -197,17 +184,17 @@ def _new_skip(item: PlacedSkip, *, of_kept: bool) -> Finding:
 
 
 def _new_issues(old: Suite, new: Suite, together: Pairs, waivers: Sequence[Waiver]) -> Iterator[Finding]:
-    known = Counter(
-        _key(old, path, issue, {}) for path in old.sources for issue in scan(path, old.texts[path])
-    )
     earlier = {(other.path, other.case.name): one.case.name for one, other in together}
-    for path in new.sources:
-        for issue in scan(path, new.texts[path], waivers):
-            key = _key(new, path, issue, earlier)
-            if known[key]:
-                known[key] -= 1
-            elif issue.rule not in ELSEWHERE and not issue.waived:
-                yield _as_finding(issue)
+    for _, issue in beyond(_issues(new, earlier), _issues(old, {}), itemgetter(0)):
+        if issue.rule not in ELSEWHERE and not waive(issue, waivers).waived:
+            yield _as_finding(issue)
+
+
+def _issues(suite: Suite, earlier: Mapping[tuple[str, str], str]) -> Iterator[tuple[tuple[str, str], Issue]]:
+    """The issues of a state, each with what makes it the same in another one."""
+    for path, source in suite.sources.items():
+        for issue in examine(source, strict_xfail=False).issues:
+            yield _key(suite, path, issue, earlier), issue
 
 
 def _key(suite: Suite, path: str, issue: Issue, earlier: Mapping[tuple[str, str], str]) -> tuple[str, str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
+from operator import attrgetter
 
 from planforge.rules.findings import Finding, Severity
 from planforge.rules.scanning.outlines import Assertion, Case, Strength
-from planforge.rules.scanning.suites import Placed
+from planforge.rules.scanning.suites import Placed, beyond
 
 WORDS = {
     Strength.NOTHING: "something that cannot fail",
@@ -28,8 +28,8 @@ def findings(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
 
 
 def _case(before: Case, after: Case, where: str) -> Iterator[Finding]:
-    gone = _without(before.assertions, after.assertions)
-    new = _without(after.assertions, before.assertions)
+    gone = beyond(before.assertions, after.assertions, attrgetter("text"))
+    new = beyond(after.assertions, before.assertions, attrgetter("text"))
     unmatched = []
     for assertion in gone:
         about = [other for other in new if other.subject == assertion.subject and assertion.subject]
@@ -49,18 +49,6 @@ def _case(before: Case, after: Case, where: str) -> Iterator[Finding]:
             detail=assertion.text[:LONGEST],
             location=where,
         )
-
-
-def _without(some: tuple[Assertion, ...], others: tuple[Assertion, ...]) -> list[Assertion]:
-    """Those that the others do not have, each as often as it is missing."""
-    left = Counter(other.text for other in others)
-    found = []
-    for assertion in some:
-        if left[assertion.text]:
-            left[assertion.text] -= 1
-        else:
-            found.append(assertion)
-    return found
 
 
 def _replaced(before: Assertion, after: Assertion, where: str) -> Iterator[Finding]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from planforge.rules.scanning import cases, comments, pipelines
 from planforge.rules.scanning.counts import Inventory, counted
-from planforge.rules.scanning.inspection import opened, outline
-from planforge.rules.scanning.issues import Issue, Waiver, waive
+from planforge.rules.scanning.inspection import outline
+from planforge.rules.scanning.issues import Issue
 from planforge.rules.scanning.languages import Language, Role
 from planforge.rules.scanning.others import rules as others
 from planforge.rules.scanning.outlines import Outline
@@ -29,16 +29,12 @@ class Examined(NamedTuple):
     counts: Inventory
 
 
-def scan(path: str, text: str, waivers: Sequence[Waiver], *, strict_xfail: bool) -> tuple[Issue, ...]:
-    """Where a file breaks a rule, from top to bottom."""
-    source = opened(path, text)
-    if source is None:
-        return ()
-    return tuple(waive(issue, waivers) for issue in examine(source, strict_xfail=strict_xfail).issues)
-
-
 def examine(source: Source, *, strict_xfail: bool) -> Examined:
-    """What a file breaks, and how many tests it has."""
+    """
+    Where a file breaks a rule, from top to bottom, and how many tests it has.
+
+    `strict_xfail` says that the settings of pytest make every expected failure strict.
+    """
     found = outline(source)
     places = {(issue.line, issue.column, issue.rule): issue for issue in _issues(source, found)}
     issues = tuple(

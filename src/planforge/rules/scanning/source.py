@@ -194,20 +194,19 @@ class Source:
         if "#" not in self.text:
             return []
         try:
-            return [
-                self._comment(
-                    self.starts[token.start[0] - 1] + token.start[1], len(token.string), length=True
-                )
+            found = [
+                (self.starts[token.start[0] - 1] + token.start[1], len(token.string))
                 for token in tokenize.generate_tokens(io.StringIO(self.text).readline)
                 if token.type == tokenize.COMMENT
             ]
         except (tokenize.TokenError, SyntaxError):
             return None
+        return [self._comment(start, start + length) for start, length in found]
 
-    def _comment(self, start: int, end: int, *, length: bool = False) -> Comment:
+    def _comment(self, start: int, end: int) -> Comment:
         line = self.line(start)
         before = self.text[self.starts[line - 1] : start]
-        return Comment(self.text[start : start + end if length else end], start, line, not before.strip())
+        return Comment(self.text[start:end], start, line, not before.strip())
 
     @cached_property
     def comment_lines(self) -> dict[int, Comment]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from planforge.rules.scanning.inspection import opened, outline
 from planforge.rules.scanning.languages import Language, Role
@@ -120,6 +120,21 @@ def changed_suites(before: Mapping[str, str], after: Mapping[str, str]) -> tuple
     changed = {path for path in {*before, *after} if before.get(path) != after.get(path)}
     old, new = ({path: text for path, text in texts.items() if path in changed} for texts in (before, after))
     return Suite(old), Suite(new)
+
+
+Item = TypeVar("Item")
+
+
+def beyond(items: Iterable[Item], others: Iterable[Item], key: Callable[[Item], Hashable]) -> list[Item]:
+    """The items that the others do not have, each as often as it is missing."""
+    left = Counter(map(key, others))
+    found = []
+    for item in items:
+        if left[key(item)]:
+            left[key(item)] -= 1
+        else:
+            found.append(item)
+    return found
 
 
 def pairs(before: list[Placed], after: list[Placed]) -> list[tuple[Placed, Placed]]:

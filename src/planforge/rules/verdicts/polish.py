@@ -20,6 +20,8 @@ from planforge.rules.findings import Finding, Severity, evidence_in
 from planforge.rules.verdicts.answers import once, plain, spoken, too_large
 from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, unknown
 
+GOOD_ENOUGH = {"critical": 0, "medium": 3, "minor": 5}
+"""How many issues of each severity are good enough."""
 SEVERITIES = {"critical": Severity.BLOCKING, "medium": Severity.MEDIUM, "minor": Severity.MINOR}
 
 
@@ -47,15 +49,7 @@ class _Review(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     minor: _Count = 0
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many issues of each severity are good enough."""
-
-    critical: int = 0
-    medium: int = 3
-    minor: int = 5
-
-
-def parse_polish(text: str, limits: Limits | None = None) -> Judgement:
+def parse_polish(text: str) -> Judgement:
     """Decide what a review says; never raises, and never guesses."""
     if fault := too_large(text):
         return unknown(fault)
@@ -80,10 +74,10 @@ def parse_polish(text: str, limits: Limits | None = None) -> Judgement:
     )
     if fault := _fault(review.tests):
         return unknown(fault, findings)
-    return _decided(findings, review.tests, limits or Limits())
+    return _decided(findings, review.tests)
 
 
-def _decided(findings: tuple[Finding, ...], tests: _Tests | None, limits: Limits) -> Judgement:
+def _decided(findings: tuple[Finding, ...], tests: _Tests | None) -> Judgement:
     counts = {
         name: sum(each.severity is severity for each in findings) for name, severity in SEVERITIES.items()
     }
@@ -92,7 +86,7 @@ def _decided(findings: tuple[Finding, ...], tests: _Tests | None, limits: Limits
         return judged(
             Verdict.REVISION, f"{tests.total - tests.passed} of {tests.total} tests do not pass", findings
         )
-    over = [name for name, count in counts.items() if count > getattr(limits, name)]
+    over = [name for name, count in counts.items() if count > GOOD_ENOUGH[name]]
     if over:
         return judged(Verdict.REVISION, f"{told}: too many {' and '.join(over)}", findings)
     return judged(Verdict.APPROVED, f"{told}: good enough", findings)

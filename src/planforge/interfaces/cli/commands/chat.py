@@ -238,11 +238,11 @@ class _Chat:
         """Stop the running work; True if there was any."""
         from planforge.app.chat import perform
         from planforge.app.runs import background
-        from planforge.rules.commands import shapes
+        from planforge.rules.commands import Command
 
         if not background.under_way(self._project):
             return False
-        self._shown(perform(self._project, shapes.Stop(), self._speaker))
+        self._shown(perform(self._project, Command(name="stop"), self._speaker))
         return True
 
     def _leave(self) -> None:

@@ -115,9 +115,7 @@ def _bars(seen: Simulation) -> list[Bar]:
     return [
         Bar(
             label=str(item.iteration),
-            critical=item.counts.critical,
-            medium=item.counts.medium,
-            minor=item.counts.minor,
+            counts=item.counts,
             note=f"{type(item.decision).__name__.lower()} ({item.fired})" if item.fired else "",
         )
         for item in seen.iterations

@@ -16,7 +16,7 @@ from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.evidence.scanning import Scanned
-    from planforge.rules.scanning import Issue
+    from planforge.rules.scanning.issues import Issue
 
 QUIET_SECONDS = 1.0
 """A scan that takes no longer shows no progress."""
