@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -90,6 +90,24 @@ def contents(git: Git, names: Iterable[str]) -> dict[str, tuple[bytes, bytes]]:
     return found
 
 
+def commits(git: Git, names: Iterable[str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Those of the names that are of a commit, or a tag of one, which is there; and that commit."""
+    wanted = [name for name in dict.fromkeys(names) if NAME.fullmatch(name)]
+    if not wanted:
+        return {}
+    asked = lines(f"{name}^{{commit}}" for name in wanted)
+    check = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
+    answers = git.run(*check, stdin=asked, extra=extra).stdout.decode().splitlines()
+    found = (answer.partition(" ") for answer in answers)
+    return {name: commit for name, (commit, _, kind) in zip(wanted, found, strict=True) if kind == "commit"}
+
+
+def complete(git: Git, commits: Iterable[str], known: Iterable[str]) -> bool:
+    """Whether everything that `commits` need beyond `known` is in the repository."""
+    words = ("rev-list", "--objects", "--quiet", "--stdin")
+    return git.run(*words, stdin=beyond(commits, known), accept=(0, 1, 128)).returncode == 0
+
+
 def sizes(git: Git, names: Iterable[str]) -> dict[str, int]:
     """How many bytes each object has that is there."""
     wanted = list(dict.fromkeys(names))
@@ -124,6 +142,11 @@ def filters(
         fields = git.run(*query, work_tree=work_tree, index=index, stdin=asked).stdout.split(b"\0")
     found = zip(fields[::3], fields[2::3], strict=False)
     return {path: name for path, name in found if name not in (b"unspecified", b"unset")}
+
+
+def beyond(commits: Iterable[str], known: Iterable[str]) -> bytes:
+    """What `commits` reach and `known` do not, as commands of git read it."""
+    return lines((*commits, *(f"^{commit}" for commit in known)))
 
 
 def lines(words: Iterable[str]) -> bytes:

@@ -9,7 +9,6 @@ driven is touched, and nothing that is not ours.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from enum import StrEnum
@@ -20,7 +19,7 @@ import msgspec
 from planforge.actions import Action, Advice
 from planforge.errors import GitFailed
 from planforge.workspace.archive import ARCHIVE, BASES, WORK, Archive, catalogue, quarantine, refs
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, checkouts
 from planforge.workspace.keeping import directories, entries
 from planforge.workspace.keeping.contents import Finder
 from planforge.workspace.keeping.leftovers import beyond
@@ -107,10 +106,7 @@ def _runs(git: Git, state: Path) -> list[str]:
     """The runs that have worktrees of ours, also if only git remembers them."""
     home = (state / "worktrees").resolve()
     found = {path.name for path in home.glob("*") if path.is_dir() and not path.is_symlink()}
-    for _, place in entries.entries(git):
-        path = Path(os.fsdecode(place))
-        if path.parent.parent == home:
-            found.add(path.parent.name)
+    found |= {path.parent.name for _, path in checkouts.entries(git) if path.parent.parent == home}
     return sorted(found)
 
 
@@ -164,8 +160,7 @@ def _checked_out(git: Git, state: Path) -> dict[str, str]:
     """The branches that are checked out in the person's own worktrees, and where."""
     home = (state / "worktrees").resolve()
     found = {entries.head(git.git_dir).removeprefix("ref: "): str(git.top)}
-    for entry, place in entries.entries(git):
-        path = Path(os.fsdecode(place))
+    for entry, path in checkouts.entries(git):
         if not path.is_relative_to(home):
             found[entries.head(entry).removeprefix("ref: ")] = str(path)
     return found
