@@ -18,19 +18,24 @@ from threading import Event
 from typing import Protocol, cast
 from urllib.parse import urlsplit
 
-from planforge.testing.model_server.anthropic import Messages
-from planforge.testing.model_server.chat import Chat
+from planforge.testing.model_server import anthropic, chat, gemini, responses
 from planforge.testing.model_server.conversation import Asked, Dialect, Limit
-from planforge.testing.model_server.gemini import Gemini
 from planforge.testing.model_server.moves import Move, Times, is_aside, next_move, reset_of
 from planforge.testing.model_server.requests import Request
-from planforge.testing.model_server.responses import Responses
 from planforge.testing.script import Script, actions
 
 BODY_LIMIT = 64 << 20
 IDLE_SECONDS = 600.0
 POLL = 0.05
 MODEL = "scripted-1"
+DIALECTS: Mapping[str, Dialect] = {
+    "/messages": anthropic,
+    "/chat/completions": chat,
+    "/responses": responses,
+    ":generateContent": gemini,
+    ":streamGenerateContent": gemini,
+}
+"""The dialects, by how the paths of their requests end."""
 SAID = {401: "invalid x-api-key", 429: "This request would exceed your rate limit.", 529: "Overloaded"}
 
 
@@ -84,7 +89,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self._body()
         if body is None:
             return
-        dialect = _dialect(path)
+        dialect = next((found for end, found in DIALECTS.items() if path.endswith(end)), None)
         if path.endswith("/count_tokens"):
             self._json(200, {"input_tokens": _estimate(body)})
         elif path.endswith(":countTokens"):
@@ -204,21 +209,9 @@ class Handler(BaseHTTPRequestHandler):
             return True
 
 
-def _dialect(path: str) -> Dialect | None:
-    if path.endswith(("/messages", "/messages/count_tokens")):
-        return Messages()
-    if path.endswith("/chat/completions"):
-        return Chat()
-    if path.endswith("/responses"):
-        return Responses()
-    if path.endswith((":generateContent", ":streamGenerateContent", ":countTokens")):
-        return Gemini()
-    return None
-
-
 def _recorded(dialect: Dialect, path: str, asked: Asked, move: Move, at: float) -> Request:
     return Request(
-        dialect=dialect.name,
+        dialect=dialect.__name__.rpartition(".")[2],
         path=path,
         model=asked.model,
         prompt=asked.prompt,

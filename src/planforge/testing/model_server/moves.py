@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from planforge.testing.model_server import tools
-from planforge.testing.model_server.conversation import Asked, Call, Reply, Result, Tokens
+from planforge.testing.model_server.conversation import Asked, Call, Piece, Reply, Tokens
 from planforge.testing.script import Script, ScriptError, actions
 
 UNREAD = re.compile(
@@ -34,7 +34,7 @@ TITLE = re.compile(
 )
 POLLS = 40
 
-Playing = Generator[Call, Result, None]
+Playing = Generator[Call, Piece, None]
 Fault = actions.Http | actions.Truncate | actions.Drop | actions.Raw | actions.Error | actions.Bytes
 
 
@@ -169,7 +169,7 @@ class Part:
                 yield from self._use(look)
                 yield from self._use(call)
 
-    def _use(self, call: Call | None) -> Generator[Call, Result, Result | None]:
+    def _use(self, call: Call | None) -> Generator[Call, Piece, Piece | None]:
         """Make a call, wait until what it began is over, and note whether that went well."""
         if call is None:
             return None
