@@ -111,12 +111,8 @@ class Asked:
 
     def _parts(self) -> tuple[list[Piece], list[Piece], list[Piece]]:
         """What came before the latest words of the person, these words, and what has come since."""
-        told = ("assistant", "call", "result")
-        said = [
-            piece
-            for piece in self.pieces
-            if piece.kind in told or (piece.kind == "user" and _own(piece.text))
-        ]
+        kept = (piece for piece in self.pieces if piece.kind != "system")
+        said = [piece for piece in kept if piece.kind != "user" or _own(piece.text)]
         end = len(said)
         while end and said[end - 1].kind != "user":
             end -= 1

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from planforge.testing.model_server import anthropic, chat, gemini, responses
 from planforge.testing.model_server.conversation import Asked, Dialect, Limit
-from planforge.testing.model_server.moves import Move, Times, is_aside, next_move, reset_of
+from planforge.testing.model_server.moves import Move, Times, is_aside, next_move
 from planforge.testing.model_server.requests import Request
 from planforge.testing.script import Script, actions
 
@@ -143,7 +143,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _refuse(self, dialect: Dialect, fault: actions.Http) -> None:
         said = fault.message or SAID.get(fault.status, "Internal server error")
-        headers, refusal = dialect.refuse(Limit(fault.status, said, reset_of(fault), time.time()))
+        now = time.time()
+        headers, refusal = dialect.refuse(Limit(fault.status, said, fault.resets_at(now), now))
         body = json.dumps(refusal) if fault.body is None else fault.body
         self._send(fault.status, {"Content-Type": "application/json", **headers}, body.encode())
 
