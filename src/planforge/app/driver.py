@@ -35,7 +35,7 @@ from planforge.kernel.events import CancelRequested, Recorded, RunEnded, RunPark
 from planforge.kernel.locks import held
 from planforge.kernel.payloads import unpack
 from planforge.workflows.flows import FLOWS
-from planforge.workspace import processes
+from planforge.workspace.processes import cookies
 from planforge.workspace.worktrees import Worktrees
 
 Observer = Callable[[Recorded], None]
@@ -115,7 +115,7 @@ async def _driven(project: Project, started: RunStarted, audience: Audience, cas
     request = msgspec.json.decode(unpack(project.ledger, started.request), type=declared.request)
     secret = screening.finder(project, started.subject)
     worktrees = Worktrees(project.git, project.state, run, secret=secret)
-    processes.sweep(project.state)
+    cookies.sweep(project.state)
     worktrees.discard_checks()
     leasing = Leasing(project, run)
     performers = compose.performers(project, run, declared.needs, started.subject, leasing, audience, cast)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from planforge.workspace.git import Git
 
-GITLINK, LINK, NOTHING = "160000", "120000", "000000"
-"""The modes of a submodule, of a link, and of what is not there."""
+GITLINK, LINK, TREE, NOTHING = "160000", "120000", "040000", "000000"
+"""The modes of a submodule, of a link, of a directory, and of what is not there."""
 
 NAME = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 """The full name of an object."""
@@ -42,6 +42,22 @@ class Difference(NamedTuple):
     new: Side
 
 
+class Entry(NamedTuple):
+    """One line of a commit's listing."""
+
+    mode: str
+    blob: str
+    """The name of the object."""
+    size: int
+    """More than any limit if it was not asked for, or there is none, as for a submodule."""
+    path: bytes
+
+    @property
+    def link(self) -> bool:
+        """Whether its content is the path of something else."""
+        return self.mode == LINK
+
+
 def text(path: bytes) -> str:
     """A path of git's as text; what is not UTF-8 is escaped."""
     return path.decode("utf-8", "backslashreplace")
@@ -60,6 +76,15 @@ def listed(paths: Iterable[bytes], most: int) -> str:
     names = [f"`{shown(path)}`" for path in paths]
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def entries(git: Git, revision: str, *options: str) -> Iterator[Entry]:
+    """Everything that a commit holds; `-l` has sizes told, `-t` directories."""
+    output = git.run("ls-tree", "-r", "-z", "--full-tree", *options, revision).stdout
+    for record in output.split(b"\0")[:-1]:
+        about, _, path = record.partition(b"\t")
+        mode, _, name, *size = about.decode().split()
+        yield Entry(mode, name, int(size[0]) if size and size[0] != "-" else 1 << 62, path)
 
 
 def differences(git: Git, old: str, new: str) -> list[Difference]:

@@ -28,21 +28,7 @@ from planforge.errors import CannotPerform
 from planforge.workspace import sandbox
 from planforge.workspace.launch import trees
 from planforge.workspace.processes import cookies, limits
-from planforge.workspace.processes.cookies import sweep
 from planforge.workspace.sandbox import Level, Policy
-
-__all__ = [
-    "Ended",
-    "Kept",
-    "end",
-    "environment",
-    "exited",
-    "plain",
-    "run",
-    "start",
-    "sweep",
-    "why_ended",
-]
 
 OUTPUT_LIMIT = 4 * 1024 * 1024
 """How many bytes of output are kept: the first half and the last half of this."""

@@ -84,13 +84,12 @@ Moments = Callable[[str], datetime | None]
 
 def survey(git: Git, state: Path, standing: Standings, last: Moments, wishes: Wishes) -> list[Item]:
     """Everything that is there, and whether it goes."""
-    return [
-        *_places(git, state, standing, wishes),
-        *_branches(git, state, standing, wishes),
-        *_archived(git, standing, last, wishes),
-        *_quarantined(state, standing, wishes),
-        *_bases(git, state, standing, last, wishes),
-    ]
+    found = [*_places(git, state, standing, wishes), *_branches(git, state, standing, wishes)]
+    if (before := wishes.before) is not None:
+        found += _archived(git, standing, last, before, also=wishes.archived)
+        found += _quarantined(state, standing, before, also=wishes.archived)
+        found += _bases(git, state, standing, last, before)
+    return found
 
 
 def _places(git: Git, state: Path, standing: Standings, wishes: Wishes) -> Iterator[Item]:
@@ -177,18 +176,19 @@ def _unarchived(git: Git, commit: str, there: dict[str, str]) -> int:
     return len(beyond(git, [commit], known) or {})
 
 
-def _archived(git: Git, standing: Standings, last: Moments, wishes: Wishes) -> Iterator[Item]:
-    if wishes.before is None:
-        return
+def _archived(
+    git: Git, standing: Standings, last: Moments, before: datetime, *, also: bool
+) -> Iterator[Item]:
+    """Work that is old enough; what has not landed goes if that is `also` asked for."""
     for work in catalogue.everything(git):
-        if not _is_old(datetime.fromisoformat(work.at), last(work.run), wishes.before):
+        if not _is_old(datetime.fromisoformat(work.at), last(work.run), before):
             continue
         goes, reason = False, "it has not landed"
         if standing(work.run) is not Standing.ENDED:
             reason = f"`{work.run}` has not ended"
         elif work.landed:
             goes, reason = True, "it has landed: a branch or a tag reaches it"
-        elif wishes.archived:
+        elif also:
             goes, reason = True, "it has not landed, and you asked for that too"
         yield Item(
             kind=Kind.ARCHIVE, name=work.name, run=work.run, goes=goes, reason=reason, commit=work.commit
@@ -200,13 +200,11 @@ def _is_old(at: datetime, heard: datetime | None, before: datetime) -> bool:
     return max(at, heard or at) < before
 
 
-def _quarantined(state: Path, standing: Standings, wishes: Wishes) -> Iterator[Item]:
-    if wishes.before is None:
-        return
+def _quarantined(state: Path, standing: Standings, before: datetime, *, also: bool) -> Iterator[Item]:
     for found in quarantine.everything(state):
-        if datetime.fromisoformat(found.held.at) < wishes.before:
+        if datetime.fromisoformat(found.held.at) < before:
             run = found.held.run
-            goes = wishes.archived and standing(run) is Standing.ENDED
+            goes = also and standing(run) is Standing.ENDED
             yield Item(
                 kind=Kind.QUARANTINE,
                 name=f"{run}/{found.directory.name}",
@@ -217,17 +215,15 @@ def _quarantined(state: Path, standing: Standings, wishes: Wishes) -> Iterator[I
             )
 
 
-def _bases(git: Git, state: Path, standing: Standings, last: Moments, wishes: Wishes) -> Iterator[Item]:
+def _bases(git: Git, state: Path, standing: Standings, last: Moments, before: datetime) -> Iterator[Item]:
     """Marks that nothing needs: their runs ended long ago, and a branch or a tag reaches them."""
-    if wishes.before is None:
-        return
     there = refs(git, BASES)
     reached = catalogue.landed(git, there.values())
     for ref, commit in there.items():
         name = ref.removeprefix(f"{BASES}/")
         run = name.partition("/")[0]
         ended = standing(run) is Standing.ENDED and not (state / "worktrees" / run).exists()
-        if ended and commit in reached and (last(run) or wishes.before) <= wishes.before:
+        if ended and commit in reached and (last(run) or before) <= before:
             yield Item(
                 kind=Kind.BASE, name=name, run=run, goes=True, reason="a branch reaches it", commit=commit
             )
