@@ -35,12 +35,8 @@ def parse(path: str, body: Mapping[str, object]) -> Asked:  # noqa: ARG001
     pieces = [Piece("system", words(body.get("system")))]
     for message in listed(body.get("messages")):
         pieces.extend(_pieces(str(message.get("role")), message.get("content")))
-    return Asked(
-        model=str(body.get("model", "")),
-        pieces=pieces,
-        tools=[tool(item.get("name"), item.get("input_schema")) for item in listed(body.get("tools"))],
-        stream=bool(body.get("stream")),
-    )
+    tools = [tool(item.get("name"), item.get("input_schema")) for item in listed(body.get("tools"))]
+    return Asked.of(body, pieces, tools)
 
 
 def plain(asked: Asked, reply: Reply) -> object:

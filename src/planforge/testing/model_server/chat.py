@@ -32,12 +32,8 @@ def parse(path: str, body: Mapping[str, object]) -> Asked:  # noqa: ARG001
     """What a request asks."""
     pieces = [piece for message in listed(body.get("messages")) for piece in _pieces(message)]
     offered = [item.get("function") for item in listed(body.get("tools"))]
-    return Asked(
-        model=str(body.get("model", "")),
-        pieces=pieces,
-        tools=[tool(item.get("name"), item.get("parameters")) for item in listed(offered)],
-        stream=bool(body.get("stream")),
-    )
+    tools = [tool(item.get("name"), item.get("parameters")) for item in listed(offered)]
+    return Asked.of(body, pieces, tools)
 
 
 def plain(asked: Asked, reply: Reply) -> object:

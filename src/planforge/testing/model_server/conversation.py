@@ -74,6 +74,12 @@ class Asked:
     tools: Sequence[Tool]
     stream: bool
 
+    @classmethod
+    def of(cls, body: Mapping[str, object], pieces: Sequence[Piece], tools: Sequence[Tool]) -> Asked:
+        """A request whose body says which model is asked, and whether it is to answer in a stream."""
+        model, stream = str(body.get("model", "")), bool(body.get("stream"))
+        return cls(model=model, pieces=pieces, tools=tools, stream=stream)
+
     @property
     def system(self) -> str:
         """What the program tells the model before anybody speaks."""
@@ -197,11 +203,11 @@ def listed(value: object) -> list[Mapping[str, object]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def words(content: object, *kinds: str) -> str:
+def words(content: object) -> str:
     """The text of a content that is a text, or a list of blocks that have one."""
     if isinstance(content, str):
         return content
-    found = (block.get("text") for block in listed(content) if not kinds or block.get("type") in kinds)
+    found = (block.get("text") for block in listed(content))
     return "\n".join(text for text in found if isinstance(text, str))
 
 

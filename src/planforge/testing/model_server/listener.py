@@ -223,9 +223,6 @@ class Listener(ThreadingHTTPServer):
         self._open: dict[socket.socket, threading.Thread] = {}
         super().__init__((LOOPBACK, port), Handler)
         self._thread = threading.Thread(target=self.serve_forever, args=(POLL,), daemon=True)
-
-    def start(self) -> None:
-        """Begin to listen."""
         self._thread.start()
 
     def end(self) -> None:

@@ -28,12 +28,8 @@ def parse(path: str, body: Mapping[str, object]) -> Asked:  # noqa: ARG001
     items = [{"role": "user", "content": given}] if isinstance(given, str) else listed(given)
     pieces = [Piece("system", words(body.get("instructions")))]
     pieces.extend(piece for item in items for piece in _pieces(item))
-    return Asked(
-        model=str(body.get("model", "")),
-        pieces=pieces,
-        tools=[found for item in listed(body.get("tools")) for found in _tools(item)],
-        stream=bool(body.get("stream")),
-    )
+    tools = [found for item in listed(body.get("tools")) for found in _tools(item)]
+    return Asked.of(body, pieces, tools)
 
 
 def plain(asked: Asked, reply: Reply) -> object:

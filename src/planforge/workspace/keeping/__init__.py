@@ -84,9 +84,7 @@ class Keeping:
             if objects.complete(self._git, [taken.tree], parents):
                 return
             taken = self._take(leaving, directory, said)
-        raise GitFailed(
-            f"objects of worktree `{leaving.name}` vanish while they are kept; is `git gc` running?"
-        )
+        raise _vanishing("objects", leaving.name)
 
     def _outside_git(self, name: str, directory: Path, taken: Contents, said: list[str]) -> None:
         for paths, put, why in (
@@ -159,9 +157,7 @@ class Keeping:
         stem = slug(leaving.name)
         self._archive.keep((f"{stem}.{tip.label}", tip.commit) for tip in self._tied(leaving.name, found))
         if not objects.complete(self._git, [tip.commit for tip in found.tips], found.known):
-            raise GitFailed(
-                f"commits of worktree `{leaving.name}` vanish while they are kept; is `git gc` running?"
-            )
+            raise _vanishing("commits", leaving.name)
 
     def _tied(self, name: str, found: Found) -> list[Tip]:
         """Commits that nobody would ask for by name, such as those before an amend, under one name."""
@@ -183,3 +179,7 @@ class Keeping:
 
     def _commit(self, tree: str, parents: Sequence[str], message: str) -> str:
         return self._git.commit_tree(tree, parents, message, datetime.now(UTC).isoformat())
+
+
+def _vanishing(what: str, worktree: str) -> GitFailed:
+    return GitFailed(f"{what} of worktree `{worktree}` vanish while they are kept; is `git gc` running?")

@@ -19,6 +19,7 @@ from planforge.errors import GitFailed
 from planforge.kernel.directories import walk
 from planforge.kernel.wording import counted
 from planforge.workspace.git import Git
+from planforge.workspace.git.checkouts import parents
 from planforge.workspace.git.objects import scratch_index
 
 Finder = Callable[[str, bytes], Sequence[object]]
@@ -176,12 +177,7 @@ def _within_reach(path: bytes) -> bytes:
 
 def _among(directory: Path, known: Sequence[bytes]) -> list[bytes]:
     """Repositories that somebody made in directories with tracked files, which git does not mind."""
-    homes: set[bytes] = set()
-    for entry in known:
-        home = os.path.dirname(entry.partition(b"\t")[2])  # noqa: PTH120  (bytes, which need not be text)
-        while home and home not in homes:
-            homes.add(home)
-            home = os.path.dirname(home)  # noqa: PTH120
+    homes = parents(entry.partition(b"\t")[2] for entry in known)
     return sorted(home for home in homes if (directory / os.fsdecode(home) / ".git").is_dir())
 
 

@@ -24,7 +24,7 @@ from planforge.errors import GitFailed, SecretFound
 from planforge.kernel.effects import Checkout, Patch
 from planforge.kernel.locks import held
 from planforge.kernel.objects import write_atomically
-from planforge.workspace.archive import ARCHIVE, Archive, free, refs, slug
+from planforge.workspace.archive import Archive, free, refs, slug
 from planforge.workspace.archive.quarantine import Quarantine
 from planforge.workspace.git import Git, checkouts, patches
 from planforge.workspace.git.objects import NAME
@@ -32,10 +32,10 @@ from planforge.workspace.keeping import Keeping, Leaving, contents, directories,
 from planforge.workspace.keeping.contents import Finder
 from planforge.workspace.keeping.leftovers import Opened
 
-__all__ = ["ARCHIVE", "Worktrees", "changing"]
-
 FRESH = "check-"
+"""How the names of checkouts begin in which checks run."""
 GONE = ".gone-"
+"""…and those of directories that are being removed."""
 TRIES = 5
 
 
