@@ -13,6 +13,7 @@ from planforge.app.upkeep.recovery import Quarantined
 from planforge.errors import InvalidInput, NotFound
 from planforge.kernel.events import Payload, RunEnded, RunParked, RunStarted
 from planforge.kernel.locks import held
+from planforge.workspace.archive.quarantine import Quarantine
 from planforge.workspace.worktrees import Worktrees
 from repositories import DATE, commit, git, repository, write
 
@@ -192,7 +193,8 @@ def test_what_is_kept_outside_git_is_listed_and_got_back(project: Project, tmp_p
     worktrees = run(project, "run-001")
     worktrees.open("a", "HEAD")
     write(worktrees.path("a"), {"conf/key.pem": "secret\n"})
-    worktrees.withhold("a", ["conf/key.pem"], "a private key")
+    kept = Quarantine(project.state, "run-001")
+    kept.copy("a", worktrees.path("a"), [b"conf/key.pem"], "a private key")
     worktrees.close("a")
     [item] = recovery.archived(project, path="conf").quarantined
     assert (item.name, item.why, item.files) == (

@@ -17,8 +17,9 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from planforge.workspace.archive import ARCHIVE
 from planforge.workspace.git import Git
-from planforge.workspace.worktrees import ARCHIVE, Worktrees, cleanup
+from planforge.workspace.worktrees import Worktrees, cleanup
 from planforge.workspace.worktrees.cleanup import Standing, Wishes
 from repositories import DATE, ENVIRONMENT, git
 from soak.agents import Agents

@@ -36,7 +36,7 @@ from planforge.kernel.events import CancelRequested, Recorded, RunEnded, RunPark
 from planforge.kernel.locks import held
 from planforge.kernel.payloads import unpack
 from planforge.workflows.flows import Declaration, asked, way_on
-from planforge.workspace import processes
+from planforge.workspace.processes import cookies
 from planforge.workspace.worktrees import Worktrees
 
 Observer = Callable[[Recorded], None]
@@ -131,7 +131,7 @@ async def _driven(
     run = started.run
     secret = screening.finder(project, started.subject)
     worktrees = Worktrees(project.git, project.state, run, secret=secret)
-    processes.sweep(project.state)
+    cookies.sweep(project.state)
     worktrees.discard_checks()
     leasing = Leasing(project, run)
     performers = compose.performers(project, run, declared.needs, started.subject, leasing, audience, cast)

@@ -11,7 +11,7 @@ import pytest
 from archives import archived
 from planforge.errors import GitFailed
 from planforge.workspace.archive import Archive, refs, slug
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, objects
 from repositories import commit, git, repository
 
 
@@ -75,16 +75,15 @@ def test_a_lock_that_a_killed_git_left_on_a_ref_of_ours_is_removed(
     assert not lock.exists()
 
 
-def test_whether_everything_of_a_commit_is_there_can_be_told(
-    place: Path, archive: Archive, commits: tuple[str, str]
-) -> None:
+def test_whether_everything_of_a_commit_is_there_can_be_told(place: Path, commits: tuple[str, str]) -> None:
     first, second = commits
-    assert archive.complete([second], [first])
+    found = Git.find(place)
+    assert objects.complete(found, [second], [first])
     blob = git(place, "rev-parse", f"{second}:app.py")
     (place / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    assert not archive.complete([second], [first])
-    assert archive.complete([first], [])
-    assert not archive.complete(["1" * 40], [])
+    assert not objects.complete(found, [second], [first])
+    assert objects.complete(found, [first], [])
+    assert not objects.complete(found, ["1" * 40], [])
 
 
 def test_the_refs_of_a_pattern_are_told_with_what_they_point_at(

@@ -365,55 +365,26 @@ def objects_with(place: Path, text: bytes) -> list[str]:
     ]
 
 
-def test_a_withheld_file_never_gets_into_git_and_its_bytes_are_kept_for_its_owner_only(
-    place: Path, worktrees: Worktrees, path: Path, head: str
+def hunter(path: str, content: bytes) -> tuple[str, ...]:
+    """A finder of one secret."""
+    return (path,) if b"hunter2" in content else ()
+
+
+@pytest.fixture
+def careful(place: Path) -> Worktrees:
+    return Worktrees(Git.find(place), place / ".planforge", RUN, secret=hunter)
+
+
+def test_a_finder_of_secrets_keeps_files_out_of_what_is_archived_and_their_bytes_for_their_owner_only(
+    place: Path, careful: Worktrees, head: str
 ) -> None:
-    write(path, {"new.py": "new\n", "conf/key.pem": "hunter2\n", "app.py": "hunter2 too\n"})
-    worktrees.withhold("a", ["conf/key.pem", "app.py"], "a private key")
-    patch = worktrees.commit("a", head, "ours\n", "a-1", DATE)
-    assert patch.files == ("new.py",)
-    assert content(place, patch.commit, "app.py") == "one"
-    write(path, {"later.py": "later\n", "conf/key.pem": "hunter2 changed\n"})
-    worktrees.close("a")
-    assert listing(place, archived(place)["a.left"]) == [
-        *(".gitignore", "app.py", "docs/guide.md"),
-        *("later.py", "new.py"),
-    ]
-    assert objects_with(place, b"hunter2") == []
-    first, second = quarantine.everything(place / ".planforge")
-    assert (first.held.why, first.held.paths) == ("a private key", ("conf/key.pem", "app.py"))
-    assert (second.directory / "files" / "conf" / "key.pem").read_text() == "hunter2 changed\n"
-    for file in (place / ".planforge" / "quarantine").rglob("*"):
-        assert not stat.S_IMODE(file.stat().st_mode) & (0o077 if file.is_file() else 0), file
-    assert stat.S_IMODE((place / ".planforge" / "quarantine").stat().st_mode) == 0o700
-
-
-def test_what_is_withheld_is_known_to_the_process_that_comes_after_a_crash(
-    place: Path, worktrees: Worktrees, path: Path, head: str
-) -> None:
-    write(path, {"key.pem": "hunter2\n", "new.py": "new\n"})
-    worktrees.withhold("a", ["key.pem"], "a private key")
-    after = Worktrees(Git.find(place), place / ".planforge", RUN)
-    after.open("a", head)
-    assert listing(place, archived(place)["a.left"])[-1] == "new.py"
-    assert "key.pem" not in listing(place, archived(place)["a.left"])
-    write(after.path("a"), {"key.pem": "nothing secret any more\n"})
-    after.close("a")
-    assert "key.pem" in listing(place, archived(place)["a.left.2"])
-
-
-def test_a_finder_of_secrets_keeps_files_out_of_what_is_archived(place: Path, head: str) -> None:
-    def find(path: str, content: bytes) -> tuple[str, ...]:
-        return (path,) if b"hunter2" in content else ()
-
-    worktrees = Worktrees(Git.find(place), place / ".planforge", RUN, secret=find)
-    worktrees.open("a", head)
-    path = worktrees.path("a")
+    careful.open("a", head)
+    path = careful.path("a")
     write(path, {"new.py": "new\n", "docs/guide.md": "hunter2\n", "env": "hunter2\n"})
     (path / "link").symlink_to("hunter2")
     repository(path / "crate", {"lib.rs": "lib\n"})
     write(path / "crate", {"secrets.rs": "hunter2\n"})
-    worktrees.close("a")
+    careful.close("a")
     kept = archived(place)["a.left"]
     assert "new.py" in listing(place, kept)
     assert content(place, kept, "docs/guide.md") == "guide"
@@ -421,33 +392,29 @@ def test_a_finder_of_secrets_keeps_files_out_of_what_is_archived(place: Path, he
     [held] = quarantine.everything(place / ".planforge")
     assert set(held.held.paths) == {"docs/guide.md", "env", "link", "crate/secrets.rs"}
     assert (held.directory / "files" / "link").readlink() == Path("hunter2")
+    for file in (place / ".planforge" / "quarantine").rglob("*"):
+        mode = file.lstat().st_mode
+        assert not stat.S_ISREG(mode) or not stat.S_IMODE(mode) & 0o077, file
+    assert stat.S_IMODE((place / ".planforge" / "quarantine").stat().st_mode) == 0o700
 
 
-def test_what_holds_a_secret_is_not_committed_unless_the_file_is_withheld(place: Path, head: str) -> None:
-    worktrees = Worktrees(
-        Git.find(place),
-        place / ".planforge",
-        RUN,
-        secret=lambda path, content: [path] * content.count(b"hunter2"),
-    )
-    worktrees.open("a", head)
-    write(worktrees.path("a"), {"new.py": "new\n", "env": "hunter2\n"})
+def test_what_holds_a_secret_is_not_committed(place: Path, careful: Worktrees, head: str) -> None:
+    careful.open("a", head)
+    write(careful.path("a"), {"new.py": "new\n", "env": "hunter2\n"})
     with pytest.raises(SecretFound, match="env"):
-        worktrees.commit("a", head, "ours\n", "a-1", DATE)
-    worktrees.withhold("a", ["env"], "a password")
-    assert worktrees.commit("a", head, "ours\n", "a-1", DATE).files == ("new.py",)
-    worktrees.close("a")
+        careful.commit("a", head, "ours\n", "a-1", DATE)
+    careful.close("a")
     assert objects_with(place, b"hunter2") == []
     [held] = quarantine.everything(place / ".planforge")
-    assert (held.held.why, held.held.paths) == ("a password", ("env",))
+    assert (held.held.why, held.held.paths) == ("it holds a secret", ("env",))
 
 
-def test_commits_that_hold_a_withheld_file_are_kept_outside_git(
-    place: Path, worktrees: Worktrees, path: Path
+def test_commits_that_hold_a_file_with_a_secret_are_kept_outside_git(
+    place: Path, careful: Worktrees, head: str
 ) -> None:
-    made = commit(path, {"key.pem": "hunter2\n", "new.py": "new\n"}, "oops")
-    worktrees.withhold("a", ["key.pem"], "a private key")
-    worktrees.close("a")
+    careful.open("a", head)
+    made = commit(careful.path("a"), {"key.pem": "hunter2\n", "new.py": "new\n"}, "oops")
+    careful.close("a")
     assert list(archived(place)) == ["a.left"]
     wipe(place)
     assert objects_with(place, b"hunter2") == []
@@ -459,11 +426,12 @@ def test_commits_that_hold_a_withheld_file_are_kept_outside_git(
 
 @pytest.mark.parametrize("path_", ["../outside", "/etc/hostname", ".git", "link/file", "nowhere"])
 def test_a_path_that_leads_out_of_the_worktree_is_not_read(
-    place: Path, worktrees: Worktrees, path: Path, tmp_path: Path, path_: str
+    place: Path, path: Path, tmp_path: Path, path_: str
 ) -> None:
     write(tmp_path, {"private/file": "private\n"})
     (path / "link").symlink_to(tmp_path / "private")
-    worktrees.withhold("a", [path_], "asked for")
+    kept = quarantine.Quarantine(place / ".planforge", RUN)
+    assert kept.copy("a", path, [os.fsencode(path_)], "asked for") is None
     assert quarantine.everything(place / ".planforge") == []
 
 

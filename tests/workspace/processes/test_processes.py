@@ -234,19 +234,6 @@ def test_a_daemon_that_forgot_everything_about_us_ends_with_the_program(tmp_path
     assert not any(map(alive, read_pids(noted, 3)))
 
 
-def test_a_program_that_says_nothing_is_ended_after_a_while_and_one_that_talks_is_not(tmp_path: Path) -> None:
-    async def both() -> tuple[Ended, Ended]:
-        silent = processes.run(["sh", "-c", "echo one; sleep 600"], cwd=tmp_path, seconds=FOREVER, idle=1.0)
-        slow = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.4; done"
-        talking = processes.run(["sh", "-c", slow], cwd=tmp_path, seconds=PATIENCE, idle=20.0)
-        return await asyncio.gather(silent, talking)
-
-    silent, talking = asyncio.run(both())
-    assert (silent.exit_code, silent.why) == (None, "it printed nothing for 1 s")
-    assert silent.output == b"one\n\n[ended after 1 s without output]\n"
-    assert (talking.exit_code, talking.why) == (0, "")
-
-
 def test_why_a_program_was_ended_is_said_apart_from_what_it_printed(tmp_path: Path) -> None:
     ended = run(["sleep", "600"], tmp_path, seconds=0.5)
     assert (ended.exit_code, ended.why) == (None, "it did not end within 0.5 s")

@@ -200,14 +200,14 @@ def test_after_a_kill_of_planforge_nothing_survives(room: Room, level: Level) ->
         assert time.monotonic() < deadline, "something survived"
         time.sleep(0.01)
     assert len(list(room.directory.glob("state/processes/*"))) == 1
-    assert processes.sweep(room.directory / "state") == ()
+    assert cookies.sweep(room.directory / "state") == ()
     assert list(room.directory.glob("state/processes/*")) == []
 
 
 def test_what_survives_even_that_is_found_by_the_next_sweep(room: Room) -> None:
     """As when all of Planforge's own processes go at once, for want of memory or with their terminal."""
     process = driver(room, Level.PROCESSES)
-    assert processes.sweep(room.directory / "state") == ()  # whoever started it is there to end it
+    assert cookies.sweep(room.directory / "state") == ()  # whoever started it is there to end it
     [launcher] = [pid for pid, row in trees.table().items() if row.parent == process.pid]
     os.kill(process.pid, signal.SIGSTOP)
     os.kill(launcher, signal.SIGKILL)
@@ -215,11 +215,11 @@ def test_what_survives_even_that_is_found_by_the_next_sweep(room: Room) -> None:
     process.wait()
     survivors = room.left()
     assert survivors
-    swept = processes.sweep(room.directory / "state")
+    swept = cookies.sweep(room.directory / "state")
     assert [(one.program, one.processes >= 1) for one in swept] == [(sys.executable, True)]
     stranger = [pid for pid in room.left() if b"up-stranger" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     assert room.left() == stranger  # it threw its cookie away and lost its keeper: docs/sandbox.md says so
-    assert processes.sweep(room.directory / "state") == ()
+    assert cookies.sweep(room.directory / "state") == ()
 
 
 def test_a_program_whose_starter_is_gone_before_it_is_confined_never_begins(room: Room) -> None:
@@ -251,7 +251,7 @@ def test_a_program_whose_starter_is_gone_before_it_is_confined_never_begins(room
     finally:
         os.close(tells)
     assert ended.returncode != 0
-    processes.sweep(room.directory)  # what there is of the sandbox waits for a word to begin
+    cookies.sweep(room.directory)  # what there is of the sandbox waits for a word to begin
     assert trees.bearing(cookie) == set()
     assert not (room.directory / "begun").exists()
 
@@ -272,7 +272,7 @@ def test_a_process_that_has_the_id_of_another_is_left_alone(room: Room) -> None:
             cookie=cookie, program="x", owner=(innocent.pid, known[1] - 1), boot=cookies._boot()
         )
         (records / cookie).write_bytes(msgspec.json.encode(record))
-        assert processes.sweep(room.directory) == ()
+        assert cookies.sweep(room.directory) == ()
         assert not (records / cookie).exists()
         assert innocent.poll() is None
         trees.send(known, signal.SIGKILL)
@@ -291,7 +291,7 @@ def test_a_record_of_another_life_of_the_machine_ends_nobody(room: Room) -> None
         record = cookies.Record(cookie=cookie, program="x", owner=(1, 0), boot="another")
         (records / cookie).write_bytes(msgspec.json.encode(record))
         (records / "abc").write_text("not a record")
-        assert processes.sweep(room.directory) == ()
+        assert cookies.sweep(room.directory) == ()
         assert bearer.poll() is None
         assert [path.name for path in records.iterdir()] == ["abc"]
     finally:
@@ -400,7 +400,7 @@ def test_memory_that_children_share_is_counted_once(room: Room) -> None:
 def test_a_started_program_that_uses_too_much_says_why_when_asked(room: Room) -> None:
     required(Level.BUBBLEWRAP)
 
-    async def asked() -> tuple[str, Level]:
+    async def asked() -> str:
         pipe = asyncio.subprocess.PIPE
         process = await processes.start(
             room.python(f"kept = b'x' * 200_000_000\n{SLEEP}"),
@@ -413,11 +413,11 @@ def test_a_started_program_that_uses_too_much_says_why_when_asked(room: Room) ->
         )
         try:
             await processes.exited(process)
-            return processes.why_ended(process), processes.level_of(process)
+            return processes.why_ended(process)
         finally:
             await processes.end(process)
 
-    assert asyncio.run(asked()) == ("it used more than 100 MiB of memory", Level.BUBBLEWRAP)
+    assert asyncio.run(asked()) == "it used more than 100 MiB of memory"
 
 
 @pytest.mark.parametrize("level", HOLDING)

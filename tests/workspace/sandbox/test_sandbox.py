@@ -269,12 +269,8 @@ def test_what_the_settings_show_and_hide_is_shown_and_hidden(here: World, level:
     (here.home / "shared").mkdir()
     (here.home / "shared" / "data").write_text("DATA")
     (here.repository / ".env").write_text("ENV-SECRET")
-    policy = sandbox.verifying(
-        here.worktree,
-        repository=here.repository,
-        visible=[here.home / "shared"],
-        hidden=[here.repository / ".env"],
-    )
+    settings = Sandboxing(visible=(str(here.home / "shared"),), hidden=(".env",))
+    policy = settings.verifying(here.worktree, here.repository)
     script = "cat ~/shared/data; echo x > ~/shared/data; cat ../../../../.env; echo; cat ../../../../app.py"
     said = here.run(["sh", "-c", script], level, policy).output
     assert said.startswith(b"DATA")

@@ -10,6 +10,7 @@ import pytest
 
 from archives import archived, registered
 from planforge.errors import GitFailed
+from planforge.workspace.archive.quarantine import Quarantine
 from planforge.workspace.git import Git
 from planforge.workspace.worktrees import Worktrees, cleanup
 from planforge.workspace.worktrees.cleanup import Item, Kind, Standing, Wishes
@@ -174,7 +175,8 @@ def test_marks_of_where_worktrees_began_go_when_nothing_needs_them(place: Path, 
 def test_what_is_in_quarantine_goes_only_when_that_is_asked_for(place: Path, worktrees: Worktrees) -> None:
     worktrees.open("a", "HEAD")
     write(worktrees.path("a"), {"key.pem": "secret\n"})
-    worktrees.withhold("a", ["key.pem"], "a private key")
+    kept = Quarantine(place / ".planforge", "run-1")
+    kept.copy("a", worktrees.path("a"), [b"key.pem"], "a private key")
     worktrees.sweep()
     held = place / ".planforge" / "quarantine" / "run-1" / "a.1"
     clean(place, wishes=ALL_AGES)

@@ -38,7 +38,6 @@ class ModelServer:
 
     def __enter__(self) -> ModelServer:
         self._listener = Listener(self._script, self._port, self._record)
-        self._listener.start()
         return self
 
     def __exit__(

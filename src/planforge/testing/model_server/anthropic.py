@@ -30,59 +30,51 @@ ERRORS = {
 }
 
 
-class Messages:
-    """The dialect of Claude."""
+def parse(path: str, body: Mapping[str, object]) -> Asked:  # noqa: ARG001
+    """What a request asks."""
+    pieces = [Piece("system", words(body.get("system")))]
+    for message in listed(body.get("messages")):
+        pieces.extend(_pieces(str(message.get("role")), message.get("content")))
+    tools = [tool(item.get("name"), item.get("input_schema")) for item in listed(body.get("tools"))]
+    return Asked.of(body, pieces, tools)
 
-    name = "anthropic"
 
-    def parse(self, path: str, body: Mapping[str, object]) -> Asked:  # noqa: ARG002
-        """What a request asks."""
-        pieces = [Piece("system", words(body.get("system")))]
-        for message in listed(body.get("messages")):
-            pieces.extend(_pieces(str(message.get("role")), message.get("content")))
-        return Asked(
-            model=str(body.get("model", "")),
-            pieces=pieces,
-            tools=[tool(item.get("name"), item.get("input_schema")) for item in listed(body.get("tools"))],
-            stream=bool(body.get("stream")),
-        )
+def plain(asked: Asked, reply: Reply) -> object:
+    """The reply in one piece."""
+    return {**_message(asked, reply), "content": list(_blocks(reply)), **_ended(reply)}
 
-    def plain(self, asked: Asked, reply: Reply) -> object:
-        """The reply in one piece."""
-        return {**_message(asked, reply), "content": list(_blocks(reply)), **_ended(reply)}
 
-    def stream(self, asked: Asked, reply: Reply) -> Iterator[bytes]:
-        """The reply as events."""
-        start = {**_message(asked, reply), "content": [], "stop_reason": None, "stop_sequence": None}
-        yield _event(
-            "message_start", message={**start, "usage": {**_usage(reply.tokens), "output_tokens": 1}}
-        )
-        yield _event("ping")
-        for index, block in enumerate(_blocks(reply)):
-            yield _event("content_block_start", index=index, content_block=_emptied(block))
-            for delta in _deltas(block):
-                yield _event("content_block_delta", index=index, delta=delta)
-            yield _event("content_block_stop", index=index)
-        ended = _ended(reply)
-        yield _event("message_delta", delta=ended, usage=_usage(reply.tokens))
-        yield _event("message_stop")
+def stream(asked: Asked, reply: Reply) -> Iterator[bytes]:
+    """The reply as events."""
+    start = {**_message(asked, reply), "content": [], "stop_reason": None, "stop_sequence": None}
+    yield _event("message_start", message={**start, "usage": {**_usage(reply.tokens), "output_tokens": 1}})
+    yield _event("ping")
+    for index, block in enumerate(_blocks(reply)):
+        yield _event("content_block_start", index=index, content_block=_emptied(block))
+        for delta in _deltas(block):
+            yield _event("content_block_delta", index=index, delta=delta)
+        yield _event("content_block_stop", index=index)
+    ended = _ended(reply)
+    yield _event("message_delta", delta=ended, usage=_usage(reply.tokens))
+    yield _event("message_stop")
 
-    def refuse(self, limit: Limit) -> tuple[dict[str, str], object]:
-        """Headers and JSON of a refusal."""
-        headers = {"request-id": "req_scripted"}
-        if limit.reset is not None:
-            at = datetime.fromtimestamp(limit.reset, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            headers |= {
-                "retry-after": str(limit.seconds),
-                "anthropic-ratelimit-requests-limit": "1",
-                "anthropic-ratelimit-requests-remaining": "0",
-                "anthropic-ratelimit-requests-reset": at,
-                "anthropic-ratelimit-unified-status": "rejected",
-                "anthropic-ratelimit-unified-reset": str(int(limit.reset)),
-            }
-        kind = ERRORS.get(limit.status, "api_error")
-        error = {"type": kind, "message": limit.message}
-        return headers, {"type": "error", "error": error, "request_id": "req_scripted"}
+
+def refuse(limit: Limit) -> tuple[dict[str, str], object]:
+    """Headers and JSON of a refusal."""
+    headers = {"request-id": "req_scripted"}
+    if limit.reset is not None:
+        at = datetime.fromtimestamp(limit.reset, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        headers |= {
+            "retry-after": str(limit.seconds),
+            "anthropic-ratelimit-requests-limit": "1",
+            "anthropic-ratelimit-requests-remaining": "0",
+            "anthropic-ratelimit-requests-reset": at,
+            "anthropic-ratelimit-unified-status": "rejected",
+            "anthropic-ratelimit-unified-reset": str(int(limit.reset)),
+        }
+    kind = ERRORS.get(limit.status, "api_error")
+    error = {"type": kind, "message": limit.message}
+    return headers, {"type": "error", "error": error, "request_id": "req_scripted"}
 
 
 def _pieces(role: str, content: object) -> Iterator[Piece]:

@@ -28,64 +28,58 @@ KINDS = {
 CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
 
 
-class Chat:
-    """The dialect of most model servers."""
+def parse(path: str, body: Mapping[str, object]) -> Asked:  # noqa: ARG001
+    """What a request asks."""
+    pieces = [piece for message in listed(body.get("messages")) for piece in _pieces(message)]
+    offered = [item.get("function") for item in listed(body.get("tools"))]
+    tools = [tool(item.get("name"), item.get("parameters")) for item in listed(offered)]
+    return Asked.of(body, pieces, tools)
 
-    name = "chat"
 
-    def parse(self, path: str, body: Mapping[str, object]) -> Asked:  # noqa: ARG002
-        """What a request asks."""
-        pieces = [piece for message in listed(body.get("messages")) for piece in _pieces(message)]
-        offered = [item.get("function") for item in listed(body.get("tools"))]
-        return Asked(
-            model=str(body.get("model", "")),
-            pieces=pieces,
-            tools=[tool(item.get("name"), item.get("parameters")) for item in listed(offered)],
-            stream=bool(body.get("stream")),
-        )
+def plain(asked: Asked, reply: Reply) -> object:
+    """The reply in one piece."""
+    message: dict[str, object] = {"role": "assistant", "content": reply.text or None}
+    if reply.call:
+        message["tool_calls"] = [_called(reply)]
+    choice = {"index": 0, "message": message, "finish_reason": _finish(reply), "logprobs": None}
+    head = _head(asked, reply, "chat.completion")
+    return {**head, "choices": [choice], "usage": _usage(reply.tokens)}
 
-    def plain(self, asked: Asked, reply: Reply) -> object:
-        """The reply in one piece."""
-        message: dict[str, object] = {"role": "assistant", "content": reply.text or None}
-        if reply.call:
-            message["tool_calls"] = [_called(reply)]
-        choice = {"index": 0, "message": message, "finish_reason": _finish(reply), "logprobs": None}
-        head = _head(asked, reply, "chat.completion")
-        return {**head, "choices": [choice], "usage": _usage(reply.tokens)}
 
-    def stream(self, asked: Asked, reply: Reply) -> Iterator[bytes]:
-        """The reply as events."""
-        head = _head(asked, reply, "chat.completion.chunk")
-        yield _chunk(head, {"role": "assistant", "content": ""})
-        for text in pieces_of(reply.thought):
-            yield _chunk(head, {"reasoning_content": text})
-        for text in pieces_of(reply.text):
-            yield _chunk(head, {"content": text})
-        if reply.call:
-            called = _called(reply)
-            arguments = str(called["function"]["arguments"])
-            opened = {**called["function"], "arguments": ""}
-            yield _chunk(head, {"tool_calls": [{"index": 0, **called, "function": opened}]})
-            for text in pieces_of(arguments):
-                yield _chunk(head, {"tool_calls": [{"index": 0, "function": {"arguments": text}}]})
-        yield _chunk(head, {}, _finish(reply))
-        yield _data({**head, "choices": [], "usage": _usage(reply.tokens)})
-        yield b"data: [DONE]\n\n"
+def stream(asked: Asked, reply: Reply) -> Iterator[bytes]:
+    """The reply as events."""
+    head = _head(asked, reply, "chat.completion.chunk")
+    yield _chunk(head, {"role": "assistant", "content": ""})
+    for text in pieces_of(reply.thought):
+        yield _chunk(head, {"reasoning_content": text})
+    for text in pieces_of(reply.text):
+        yield _chunk(head, {"content": text})
+    if reply.call:
+        called = _called(reply)
+        arguments = str(called["function"]["arguments"])
+        opened = {**called["function"], "arguments": ""}
+        yield _chunk(head, {"tool_calls": [{"index": 0, **called, "function": opened}]})
+        for text in pieces_of(arguments):
+            yield _chunk(head, {"tool_calls": [{"index": 0, "function": {"arguments": text}}]})
+    yield _chunk(head, {}, _finish(reply))
+    yield _data({**head, "choices": [], "usage": _usage(reply.tokens)})
+    yield b"data: [DONE]\n\n"
 
-    def refuse(self, limit: Limit) -> tuple[dict[str, str], object]:
-        """Headers and JSON of a refusal."""
-        headers = {"x-request-id": "req_scripted"}
-        message = limit.message
-        if limit.reset is not None:
-            headers |= {
-                "retry-after": str(limit.seconds),
-                "x-ratelimit-limit-requests": "1",
-                "x-ratelimit-remaining-requests": "0",
-                "x-ratelimit-reset-requests": f"{limit.seconds}s",
-            }
-            message = f"{message} Please try again in {limit.seconds}s."
-        error = {"message": message, "type": KINDS.get(limit.status, "server_error"), "param": None}
-        return headers, {"error": {**error, "code": CODES.get(limit.status)}}
+
+def refuse(limit: Limit) -> tuple[dict[str, str], object]:
+    """Headers and JSON of a refusal."""
+    headers = {"x-request-id": "req_scripted"}
+    message = limit.message
+    if limit.reset is not None:
+        headers |= {
+            "retry-after": str(limit.seconds),
+            "x-ratelimit-limit-requests": "1",
+            "x-ratelimit-remaining-requests": "0",
+            "x-ratelimit-reset-requests": f"{limit.seconds}s",
+        }
+        message = f"{message} Please try again in {limit.seconds}s."
+    error = {"message": message, "type": KINDS.get(limit.status, "server_error"), "param": None}
+    return headers, {"error": {**error, "code": CODES.get(limit.status)}}
 
 
 def _pieces(message: Mapping[str, object]) -> Iterator[Piece]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Literal, NamedTuple, Protocol
 from uuid import uuid4
 
@@ -40,8 +39,13 @@ class Piece(NamedTuple):
 
     kind: Literal["system", "user", "assistant", "call", "result"]
     text: str
-    failed: bool | None = None
+    told: bool | None = None
     """Of a result: whether the program says that the tool failed; None if its dialect cannot say so."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the tool failed, as the program or else the text says."""
+        return bool(FAILURES.search(self.text[:20_000])) if self.told is None else self.told
 
 
 class Tool(NamedTuple):
@@ -62,14 +66,6 @@ class Call(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Result:
-    """The result of a call."""
-
-    text: str
-    failed: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Asked:
     """One request to a model."""
 
@@ -77,6 +73,12 @@ class Asked:
     pieces: Sequence[Piece]
     tools: Sequence[Tool]
     stream: bool
+
+    @classmethod
+    def of(cls, body: Mapping[str, object], pieces: Sequence[Piece], tools: Sequence[Tool]) -> Asked:
+        """A request whose body says which model is asked, and whether it is to answer in a stream."""
+        model, stream = str(body.get("model", "")), bool(body.get("stream"))
+        return cls(model=model, pieces=pieces, tools=tools, stream=stream)
 
     @property
     def system(self) -> str:
@@ -91,23 +93,18 @@ class Asked:
     @property
     def prompt(self) -> str:
         """The latest words of the person, without what the program put among them."""
-        return "\n".join(_own(piece.text) for piece in self._said()[self._latest()])
+        return "\n".join(_own(piece.text) for piece in self._parts()[1])
 
     @property
     def earlier(self) -> tuple[str, ...]:
         """What was said before the prompt, by either side."""
-        runs = self._said()[: self._latest()]
-        return tuple(
-            filter(None, (_own(piece.text) for run in runs for piece in run if piece.kind != "call"))
-        )
+        said = (_own(piece.text) for piece in self._parts()[0] if piece.kind != "call")
+        return tuple(filter(None, said))
 
     @property
-    def results(self) -> tuple[Result, ...]:
+    def results(self) -> tuple[Piece, ...]:
         """The results of the calls since the prompt."""
-        since = [piece for run in self._said()[self._latest() :] for piece in run]
-        return tuple(
-            Result(text=piece.text, failed=_failed(piece)) for piece in since if piece.kind == "result"
-        )
+        return tuple(piece for piece in self._parts()[2] if piece.kind == "result")
 
     @property
     def cwd(self) -> str:
@@ -118,22 +115,17 @@ class Asked:
                 return hit[1].strip().rstrip("/") or "/"
         return ""
 
-    def _said(self) -> list[list[Piece]]:
-        """The conversation in runs of one kind each, without the system's texts and empty ones."""
-        runs: list[list[Piece]] = [[]]
-        for piece in self.pieces:
-            if piece.kind == "system" or (piece.kind == "user" and not _own(piece.text)):
-                continue
-            if runs[-1] and runs[-1][-1].kind == piece.kind:
-                runs[-1].append(piece)
-            else:
-                runs.append([piece])
-        return runs
-
-    def _latest(self) -> int:
-        runs = self._said()
-        later = sum(1 for _ in takewhile(lambda run: not run or run[0].kind != "user", reversed(runs)))
-        return max(len(runs) - 1 - later, 0)
+    def _parts(self) -> tuple[list[Piece], list[Piece], list[Piece]]:
+        """What came before the latest words of the person, these words, and what has come since."""
+        kept = (piece for piece in self.pieces if piece.kind != "system")
+        said = [piece for piece in kept if piece.kind != "user" or _own(piece.text)]
+        end = len(said)
+        while end and said[end - 1].kind != "user":
+            end -= 1
+        begin = end
+        while begin and said[begin - 1].kind == "user":
+            begin -= 1
+        return said[:begin], said[begin:end], said[end:]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -184,20 +176,20 @@ class Limit(NamedTuple):
 
 
 class Dialect(Protocol):
-    """One way to speak with a model over HTTP."""
+    """One way to speak with a model over HTTP: a module that is called like it."""
 
-    name: str
+    __name__: str
 
-    def parse(self, path: str, body: Mapping[str, object]) -> Asked:
+    def parse(self, path: str, body: Mapping[str, object], /) -> Asked:
         """What a request asks."""
 
-    def plain(self, asked: Asked, reply: Reply) -> object:
+    def plain(self, asked: Asked, reply: Reply, /) -> object:
         """The reply in one piece, as JSON."""
 
-    def stream(self, asked: Asked, reply: Reply) -> Iterator[bytes]:
+    def stream(self, asked: Asked, reply: Reply, /) -> Iterator[bytes]:
         """The reply as events."""
 
-    def refuse(self, limit: Limit) -> tuple[dict[str, str], object]:
+    def refuse(self, limit: Limit, /) -> tuple[dict[str, str], object]:
         """Headers and JSON of a refusal."""
 
 
@@ -211,11 +203,11 @@ def listed(value: object) -> list[Mapping[str, object]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def words(content: object, *kinds: str) -> str:
+def words(content: object) -> str:
     """The text of a content that is a text, or a list of blocks that have one."""
     if isinstance(content, str):
         return content
-    found = (block.get("text") for block in listed(content) if not kinds or block.get("type") in kinds)
+    found = (block.get("text") for block in listed(content))
     return "\n".join(text for text in found if isinstance(text, str))
 
 
@@ -233,7 +225,3 @@ def tool(name: object, schema: object, kind: str = "function") -> Tool:
 
 def _own(text: str) -> str:
     return "" if INSTRUCTIONS.match(text) else ADDED.sub("", text).strip()
-
-
-def _failed(piece: Piece) -> bool:
-    return bool(FAILURES.search(piece.text[:20_000])) if piece.failed is None else piece.failed

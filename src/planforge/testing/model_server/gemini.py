@@ -31,58 +31,56 @@ STATES = {
 }
 
 
-class Gemini:
-    """The dialect of Gemini."""
+def parse(path: str, body: Mapping[str, object]) -> Asked:
+    """What a request asks; the model stands in its path."""
+    model, _, method = unquote(path).rpartition("/models/")[2].partition(":")
+    told = body.get("systemInstruction") or body.get("system_instruction") or {}
+    pieces = [Piece("system", words(told.get("parts") if isinstance(told, dict) else told))]
+    for content in listed(body.get("contents")):
+        pieces.extend(_pieces(str(content.get("role", "user")), content.get("parts")))
+    declared = [
+        declaration
+        for item in listed(body.get("tools"))
+        for key in ("functionDeclarations", "function_declarations")
+        for declaration in listed(item.get(key))
+    ]
+    return Asked(
+        model=model,
+        pieces=pieces,
+        tools=[
+            tool(item.get("name"), next((item[key] for key in SCHEMAS if item.get(key)), None))
+            for item in declared
+        ],
+        stream=method.startswith("stream"),
+    )
 
-    name = "gemini"
 
-    def parse(self, path: str, body: Mapping[str, object]) -> Asked:
-        """What a request asks; the model stands in its path."""
-        model, _, method = unquote(path).rpartition("/models/")[2].partition(":")
-        told = body.get("systemInstruction") or body.get("system_instruction") or {}
-        pieces = [Piece("system", words(told.get("parts") if isinstance(told, dict) else told))]
-        for content in listed(body.get("contents")):
-            pieces.extend(_pieces(str(content.get("role", "user")), content.get("parts")))
-        declared = [
-            declaration
-            for item in listed(body.get("tools"))
-            for key in ("functionDeclarations", "function_declarations")
-            for declaration in listed(item.get(key))
-        ]
-        return Asked(
-            model=model,
-            pieces=pieces,
-            tools=[
-                tool(item.get("name"), next((item[key] for key in SCHEMAS if item.get(key)), None))
-                for item in declared
-            ],
-            stream=method.startswith("stream"),
-        )
+def plain(asked: Asked, reply: Reply) -> object:
+    """The reply in one piece."""
+    return _answer(asked, reply, list(_parts(reply)), last=True)
 
-    def plain(self, asked: Asked, reply: Reply) -> object:
-        """The reply in one piece."""
-        return _answer(asked, reply, list(_parts(reply)), last=True)
 
-    def stream(self, asked: Asked, reply: Reply) -> Iterator[bytes]:
-        """The reply as events."""
-        for part in _parts(reply):
-            if "text" in part:
-                for text in pieces_of(str(part["text"])):
-                    yield _data(_answer(asked, reply, [{**part, "text": text}]))
-            else:
-                yield _data(_answer(asked, reply, [part]))
-        yield _data(_answer(asked, reply, [{"text": ""}], last=True))
+def stream(asked: Asked, reply: Reply) -> Iterator[bytes]:
+    """The reply as events."""
+    for part in _parts(reply):
+        if "text" in part:
+            for text in pieces_of(str(part["text"])):
+                yield _data(_answer(asked, reply, [{**part, "text": text}]))
+        else:
+            yield _data(_answer(asked, reply, [part]))
+    yield _data(_answer(asked, reply, [{"text": ""}], last=True))
 
-    def refuse(self, limit: Limit) -> tuple[dict[str, str], object]:
-        """Headers and JSON of a refusal."""
-        status = STATES.get(limit.status, "INTERNAL")
-        error: dict[str, object] = {"code": limit.status, "message": limit.message, "status": status}
-        if limit.reset is None:
-            return {}, {"error": error}
-        delay = f"{limit.seconds}s"
-        error["message"] = f"{limit.message} Please retry in {delay}."
-        error["details"] = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}]
-        return {"retry-after": str(limit.seconds)}, {"error": error}
+
+def refuse(limit: Limit) -> tuple[dict[str, str], object]:
+    """Headers and JSON of a refusal."""
+    status = STATES.get(limit.status, "INTERNAL")
+    error: dict[str, object] = {"code": limit.status, "message": limit.message, "status": status}
+    if limit.reset is None:
+        return {}, {"error": error}
+    delay = f"{limit.seconds}s"
+    error["message"] = f"{limit.message} Please retry in {delay}."
+    error["details"] = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}]
+    return {"retry-after": str(limit.seconds)}, {"error": error}
 
 
 def _pieces(role: str, parts: object) -> Iterator[Piece]:

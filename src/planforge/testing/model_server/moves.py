@@ -13,14 +13,13 @@ import json
 import math
 import re
 import threading
-import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from planforge.testing.model_server import tools
-from planforge.testing.model_server.conversation import Asked, Call, Reply, Result, Tokens
+from planforge.testing.model_server.conversation import Asked, Call, Piece, Reply, Tokens
 from planforge.testing.script import Script, ScriptError, actions
 
 UNREAD = re.compile(
@@ -34,7 +33,7 @@ TITLE = re.compile(
 )
 POLLS = 40
 
-Playing = Generator[Call, Result, None]
+Playing = Generator[Call, Piece, None]
 Fault = actions.Http | actions.Truncate | actions.Drop | actions.Raw | actions.Error | actions.Bytes
 
 
@@ -79,20 +78,12 @@ def next_move(script: Script, asked: Asked, times: Times) -> Move:
         return Move(scene=None, reply=Reply(text="Scripted conversation", tokens=Tokens()))
     prompt = asked.prompt
     number = script.choose(prompt)
-    if number is None:
-        return _refused(None, script.misfit(prompt))
-    scene = script.scenes[number]
     given = {"cwd": asked.cwd or ".", "mode": "", "model": asked.model, "history": "\n".join(asked.earlier)}
     try:
-        values = given | scene.captured(prompt)
+        scene, values = script.begin(number, prompt, given)
     except ScriptError as error:
-        return _refused(number, f"`scenes[{number}]`: {error}")
-    part = Part(asked=asked, values=values, times=times)
-    return part.move(number, scene.cues)
-
-
-def _refused(scene: int | None, message: str) -> Move:
-    return Move(scene=scene, fault=actions.Http(400, message, None, None, 0))
+        return Move(scene=number, fault=actions.Http(400, str(error), None, None, 0))
+    return Part(asked=asked, values=values, times=times).move(number, scene.cues)
 
 
 @dataclass(slots=True)
@@ -107,7 +98,7 @@ class Part:
     pending: list[actions.Action] = field(default_factory=list)
     stop: str = "end_turn"
 
-    def move(self, number: int, cues: Iterable[actions.Cue]) -> Move:
+    def move(self, number: int | None, cues: Iterable[actions.Cue]) -> Move:
         """Go through the scene with the results there are; the move is what has no result yet."""
         results = iter(self.asked.results)
         playing = self._play(cues)
@@ -169,7 +160,7 @@ class Part:
                 yield from self._use(look)
                 yield from self._use(call)
 
-    def _use(self, call: Call | None) -> Generator[Call, Result, Result | None]:
+    def _use(self, call: Call | None) -> Generator[Call, Piece, Piece | None]:
         """Make a call, wait until what it began is over, and note whether that went well."""
         if call is None:
             return None
@@ -183,7 +174,7 @@ class Part:
         self.answer = "denied" if result.failed else "allowed"
         return result
 
-    def _dressed(self, number: int, reply: Reply) -> Move:
+    def _dressed(self, number: int | None, reply: Reply) -> Move:
         """The move with what the script says goes with it."""
         move = Move(scene=number, reply=reply)
         for action in self.pending:
@@ -232,10 +223,3 @@ def _added(tokens: Tokens, figures: Mapping[str, int]) -> Tokens:
         cached_read=tokens.cached_read + figures.get("cachedReadTokens", 0),
         cached_write=tokens.cached_write + figures.get("cachedWriteTokens", 0),
     )
-
-
-def reset_of(fault: actions.Http) -> float | None:
-    """When the refusal ends, in seconds since 1970."""
-    if fault.reset is None:
-        return None
-    return -fault.reset if fault.reset < 0 else time.time() + fault.reset

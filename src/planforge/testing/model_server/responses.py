@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from itertools import count
 
-from planforge.testing.model_server.chat import Chat
+from planforge.testing.model_server import chat
 from planforge.testing.model_server.conversation import (
     Asked,
     Limit,
@@ -22,63 +22,57 @@ from planforge.testing.model_server.conversation import (
 )
 
 
-class Responses:
-    """The dialect of Codex."""
+def parse(path: str, body: Mapping[str, object]) -> Asked:  # noqa: ARG001
+    """What a request asks."""
+    given = body.get("input")
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else listed(given)
+    pieces = [Piece("system", words(body.get("instructions")))]
+    pieces.extend(piece for item in items for piece in _pieces(item))
+    tools = [found for item in listed(body.get("tools")) for found in _tools(item)]
+    return Asked.of(body, pieces, tools)
 
-    name = "responses"
 
-    def parse(self, path: str, body: Mapping[str, object]) -> Asked:  # noqa: ARG002
-        """What a request asks."""
-        given = body.get("input")
-        items = [{"role": "user", "content": given}] if isinstance(given, str) else listed(given)
-        pieces = [Piece("system", words(body.get("instructions")))]
-        pieces.extend(piece for item in items for piece in _pieces(item))
-        return Asked(
-            model=str(body.get("model", "")),
-            pieces=pieces,
-            tools=[found for item in listed(body.get("tools")) for found in _tools(item)],
-            stream=bool(body.get("stream")),
-        )
+def plain(asked: Asked, reply: Reply) -> object:
+    """The reply in one piece."""
+    return _response(asked, reply, list(_items(reply)))
 
-    def plain(self, asked: Asked, reply: Reply) -> object:
-        """The reply in one piece."""
-        return _response(asked, reply, list(_items(reply)))
 
-    def stream(self, asked: Asked, reply: Reply) -> Iterator[bytes]:
-        """The reply as events."""
-        numbers = count()
+def stream(asked: Asked, reply: Reply) -> Iterator[bytes]:
+    """The reply as events."""
+    numbers = count()
 
-        def event(kind: str, **fields: object) -> bytes:
-            data = {"type": kind, "sequence_number": next(numbers), **fields}
-            return f"event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
+    def event(kind: str, **fields: object) -> bytes:
+        data = {"type": kind, "sequence_number": next(numbers), **fields}
+        return f"event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
 
-        begun = {**_response(asked, reply, []), "status": "in_progress", "usage": None}
-        yield event("response.created", response=begun)
-        yield event("response.in_progress", response=begun)
-        items = list(_items(reply))
-        for index, item in enumerate(items):
-            at = {"output_index": index, "item_id": item["id"]}
-            yield event("response.output_item.added", output_index=index, item=_emptied(item))
-            for kind, fields in _progress(item):
-                yield event(kind, **at, **fields)
-            yield event("response.output_item.done", output_index=index, item=item)
-        response = _response(asked, reply, items)
-        yield event(f"response.{response['status']}", response=response)
+    begun = {**_response(asked, reply, []), "status": "in_progress", "usage": None}
+    yield event("response.created", response=begun)
+    yield event("response.in_progress", response=begun)
+    items = list(_items(reply))
+    for index, item in enumerate(items):
+        at = {"output_index": index, "item_id": item["id"]}
+        yield event("response.output_item.added", output_index=index, item=_emptied(item))
+        for kind, fields in _progress(item):
+            yield event(kind, **at, **fields)
+        yield event("response.output_item.done", output_index=index, item=item)
+    response = _response(asked, reply, items)
+    yield event(f"response.{response['status']}", response=response)
 
-    def refuse(self, limit: Limit) -> tuple[dict[str, str], object]:
-        """Headers and JSON of a refusal; a limit with a reset time is that of a subscription."""
-        headers, refusal = Chat().refuse(limit)
-        if limit.status == 429 and limit.reset is not None:
-            refusal = {
-                "error": {
-                    "type": "usage_limit_reached",
-                    "message": limit.message,
-                    "plan_type": "plus",
-                    "resets_at": int(limit.reset),
-                    "resets_in_seconds": limit.seconds,
-                }
+
+def refuse(limit: Limit) -> tuple[dict[str, str], object]:
+    """Headers and JSON of a refusal; a limit with a reset time is that of a subscription."""
+    headers, refusal = chat.refuse(limit)
+    if limit.status == 429 and limit.reset is not None:
+        refusal = {
+            "error": {
+                "type": "usage_limit_reached",
+                "message": limit.message,
+                "plan_type": "plus",
+                "resets_at": int(limit.reset),
+                "resets_in_seconds": limit.seconds,
             }
-        return headers, refusal
+        }
+    return headers, refusal
 
 
 def _tools(item: Mapping[str, object]) -> Iterator[Tool]:

@@ -44,10 +44,8 @@ class Session:
 
 def directory() -> str:
     """Where conversations are kept."""
-    chosen = os.environ.get(SESSIONS_VARIABLE)
-    if chosen:
-        return chosen
-    return os.path.join(os.environ.get("HOME") or ".", BENEATH_HOME)  # noqa: PTH118
+    beneath_home = os.path.join(os.environ.get("HOME") or ".", BENEATH_HOME)  # noqa: PTH118
+    return os.environ.get(SESSIONS_VARIABLE) or beneath_home
 
 
 def keep(session: Session) -> None:

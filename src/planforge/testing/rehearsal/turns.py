@@ -66,14 +66,12 @@ class Turn:
         return self.scene is None or not self._script.scenes[self.scene].when_cancelled
 
     def _play(self, *, when_cancelled: bool = False) -> Play:
-        if self.scene is None:
-            raise Refusal(INTERNAL_ERROR, self._script.misfit(self.prompt))
-        scene, session = self._script.scenes[self.scene], self.session
+        session = self.session
         given = {"cwd": session.cwd, "mode": session.mode, "model": session.model, "history": session.history}
         try:
-            self._values = given | scene.captured(self.prompt)
+            scene, self._values = self._script.begin(self.scene, self.prompt, given)
         except script.ScriptError as error:
-            raise Refusal(INTERNAL_ERROR, f"`scenes[{self.scene}]`: {error}") from error
+            raise Refusal(INTERNAL_ERROR, str(error)) from error
         yield from self._cues(scene.when_cancelled if when_cancelled else scene.cues)
 
     def _cues(self, cues: Iterable[actions.Cue]) -> Play:
@@ -197,7 +195,7 @@ class Turn:
             raise Refusal(action.code, action.message, action.data)
         data: Fields = {"status": action.status}
         if action.reset is not None:
-            data["resetsAt"] = -action.reset if action.reset < 0 else time.time() + action.reset
+            data["resetsAt"] = action.resets_at(time.time())
         if action.status == 401:
             raise Refusal(AUTH_REQUIRED, action.message or "Authentication required", data)
         raise Refusal(INTERNAL_ERROR, action.message or f"the model's server answered {action.status}", data)

@@ -38,16 +38,6 @@ class Scene(NamedTuple):
         """Whether this scene answers `prompt`."""
         return all(wanted in prompt for wanted in self.when)
 
-    def captured(self, prompt: str) -> dict[str, str]:
-        """What the scene's patterns find in `prompt`."""
-        found: dict[str, str] = {}
-        for name, pattern in self.captures.items():
-            hit = pattern.search(prompt)
-            if hit is None or hit.group(1) is None:
-                raise ScriptError(f"`match.{name}` finds nothing in the prompt: `{pattern.pattern}`")
-            found[name] = hit.group(1)
-        return found
-
 
 class Manners(NamedTuple):
     """What the rehearsal agent says of itself; a model server has no use for it."""
@@ -74,10 +64,20 @@ class Script(NamedTuple):
         """The index of the first scene that fits, if any does."""
         return next((index for index, scene in enumerate(self.scenes) if scene.fits(prompt)), None)
 
-    def misfit(self, prompt: str) -> str:
-        """The message about a prompt that no scene fits: its first paragraph has role, step and attempt."""
-        head = ", ".join(prompt.strip().partition("\n\n")[0].splitlines())[:200]
-        return f"no scene of `{self.name}` fits the prompt `{head}`"
+    def begin(self, number: int | None, prompt: str, given: dict[str, str]) -> tuple[Scene, dict[str, str]]:
+        """The chosen scene, and what `${...}` stands for in it; `ScriptError` if it cannot be played."""
+        if number is None:
+            # The first paragraph of a prompt has role, step and attempt.
+            head = ", ".join(prompt.strip().partition("\n\n")[0].splitlines())[:200]
+            raise ScriptError(f"no scene of `{self.name}` fits the prompt `{head}`")
+        scene = self.scenes[number]
+        for name, pattern in scene.captures.items():
+            hit = pattern.search(prompt)
+            if hit is None or hit.group(1) is None:
+                problem = f"`match.{name}` finds nothing in the prompt: `{pattern.pattern}`"
+                raise ScriptError(f"`scenes[{number}]`: {problem}")
+            given = {**given, name: hit.group(1)}
+        return scene, given
 
 
 def load(path: str) -> Script:

@@ -208,8 +208,13 @@ class Http(Structure):
     status: int
     message: str
     reset: float | None
+    """Seconds from now on; an instant is the negative of its seconds since 1970."""
     body: str | None
     times: int
+
+    def resets_at(self, now: float) -> float | None:
+        """When the refusal ends, in seconds since 1970."""
+        return self.reset if self.reset is None else -self.reset if self.reset < 0 else now + self.reset
 
 
 class Slow(Structure):

@@ -183,7 +183,7 @@ def _http(value: object) -> Action:
 
 
 def _reset(value: object) -> float:
-    """Seconds from now; an instant is kept as the negative of its seconds since 1970."""
+    """As `actions.Http` has it."""
     if not isinstance(value, str):
         return seconds(value)
     from datetime import datetime

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from planforge.errors import GitFailed
 from planforge.workspace.git import Git, said_by, stale_locks
-from planforge.workspace.git.objects import lines
 
 ARCHIVE = "refs/planforge/archive"
 BASES = "refs/planforge/base"
@@ -108,14 +107,6 @@ class Archive:
         said = said_by(process)
         hint = "rename the branch that is in the way" if "cannot create" in said else None
         raise GitFailed(f"cannot change refs: {said}", hint)
-
-    def complete(self, commits: Iterable[str], known: Iterable[str]) -> bool:
-        """Whether everything that `commits` need beyond `known` is in the repository."""
-        asked = lines((*commits, *(f"^{commit}" for commit in known)))
-        process = self._git.run(
-            "rev-list", "--objects", "--quiet", "--stdin", stdin=asked, accept=(0, 1, 128)
-        )
-        return process.returncode == 0
 
     def _clear(self) -> None:
         """

@@ -16,7 +16,7 @@ import msgspec
 
 from planforge.workspace.archive import ARCHIVE, BASES, WORK, refs
 from planforge.workspace.git import Git
-from planforge.workspace.git.objects import PLAIN, lines, text
+from planforge.workspace.git.objects import PLAIN, beyond, lines, text
 from planforge.workspace.git.patches import counted
 
 LABEL = re.compile(r"(?P<stem>[^.]+)(?:\.(?P<kind>[a-z]+)(?P<about>-[^.]*)?)?(?:\.\d+)?")
@@ -114,8 +114,7 @@ def landed(git: Git, commits: Iterable[str]) -> set[str]:
         return set()
     there = refs(git, "refs/heads", "refs/tags", "refs/remotes")
     known = {found for name, found in there.items() if not name.startswith(f"{WORK}/")}
-    asked = lines((*wanted, *(f"^{commit}" for commit in known)))
-    missing = set(git.run("rev-list", "--stdin", stdin=asked).stdout.decode().split())
+    missing = set(git.run("rev-list", "--stdin", stdin=beyond(wanted, known)).stdout.decode().split())
     return {commit for commit in wanted if commit not in missing}
 
 

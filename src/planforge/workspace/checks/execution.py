@@ -109,7 +109,6 @@ async def run_all(
     tree: str,
     objects: Objects,
     *,
-    redact: Redactor | None = None,
     root: Path | None = None,
     extra: Mapping[str, str] | None = None,
     policy: Policy | None = None,
@@ -127,7 +126,7 @@ async def run_all(
         checkout=checkout,
         root=root or checkout,
         objects=objects,
-        redact=redact or Redactor.of_environment(),
+        redact=Redactor.of_environment(),
         extra=extra or {},
         policy=policy,
         level=level,
@@ -137,12 +136,13 @@ async def run_all(
     sandboxes: dict[str, None] = {}
     for name in in_order(checks):
         tell(name, None)
-        if _is_broken(parts):
-            reason = f"not run because {BUILD} failed"
-            part = _not_run(name, reason, objects, checks[name])
-        else:
-            part, sandbox = await _observed(name, checks[name], place)
-            sandboxes[sandbox] = None
+        with tempfile.TemporaryDirectory(prefix="planforge-reports-", ignore_cleanup_errors=True) as made:
+            running = _Running(name, checks[name], place, Path(made).resolve())
+            if _is_broken(parts):
+                part, sandbox = running.not_run(f"not run because {BUILD} failed"), ""
+            else:
+                part, sandbox = await running.observed()
+        sandboxes[sandbox] = None
         parts.append(part)
         tell(name, part)
     return _together(parts, commit, tree, objects, "+".join(filter(None, sandboxes)), fingerprint)
@@ -183,118 +183,110 @@ def _together(
     )
 
 
-def _not_run(name: str, reason: str, objects: Objects, check: Check) -> Part:
-    return Part(
-        name=name,
-        outcome=Outcome.CANNOT_TELL,
-        reason=reason,
-        required=check.must_pass(name),
-        ran=False,
-        command=check.command,
-        output=objects.put(b""),
-        attached=(Attached(name=CHECK, object=objects.put(_written(check))),),
-    )
+class _Running:
+    """One check: its command, and the reports that it leaves, wherever links lead by then."""
 
-
-def _written(check: Check) -> bytes:
-    return msgspec.json.encode(check, order="deterministic")
-
-
-async def _observed(name: str, check: Check, place: _Place) -> tuple[Part, str]:
-    """Run one check; its result, and the sandbox that it ran in."""
-    with tempfile.TemporaryDirectory(prefix="planforge-reports-", ignore_cleanup_errors=True) as made:
-        directory = Path(made).resolve()
-        looking = _Looking(check, place, directory)
-        looking.remove_old()
-        try:
-            ended = await _started(check, place, directory)
-        except CannotPerform as error:
-            part = _not_run(name, place.redact.text(error.message), place.objects, check)
-            return part, ""
-        output = ended.output.decode("utf-8", "replace")
-        if name == TESTS or check.report in OF_TESTS:
-            part = _part_of_tests(name, check, place, looking, ended, output)
-        else:
-            part = _part_of_command(name, check, place, looking, ended, output)
-    if ended.why:  # we ended it, and know why
-        part = msgspec.structs.replace(part, outcome=Outcome.CANNOT_TELL, reason=ended.why)
-    return part, ended.sandbox
-
-
-async def _started(check: Check, place: _Place, directory: Path) -> processes.Ended:
-    argv = [place.filled(word, directory) for word in check.command]
-    extra = dict(place.extra) | {name: place.filled(value, directory) for name, value in check.env.items()}
-    policy = place.policy
-    if policy is not None:
-        seen = tuple(Path(place.filled(path, directory)) for path in check.visible)
-        writable, visible = (*policy.writable, directory), (*policy.visible, *seen)
-        policy = msgspec.structs.replace(policy, writable=writable, visible=visible)
-    return await processes.run(
-        argv, cwd=place.checkout, seconds=check.seconds, extra=extra, policy=policy, level=place.level
-    )
-
-
-def _part(name: str, check: Check, place: _Place, ended: processes.Ended, judgement: Judgement) -> Part:
-    return Part(
-        name=name,
-        outcome=judgement.outcome,
-        reason=place.redact.text(judgement.reason),
-        required=check.must_pass(name),
-        command=check.command,
-        exit_code=ended.exit_code,
-        output=place.objects.put(place.redact.octets(ended.output)),
-        seconds=round(ended.seconds, 3),
-    )
-
-
-def _part_of_tests(
-    name: str, check: Check, place: _Place, looking: _Looking, ended: processes.Ended, output: str
-) -> Part:
-    tally = looking.tally(output)
-    judgement = judge_tests(ended.exit_code, tally, check.seconds, output)
-    failing = tuple(map(place.redact.text, tally.failing[:FAILING_LIMIT])) if tally else ()
-    believed = tally is not None and not tally.doubt
-    names = tally.names if tally and believed else None
-    return msgspec.structs.replace(
-        _part(name, check, place, ended, judgement),
-        counts=tally.counts if tally and believed else None,
-        failing=failing if believed else (),
-        warnings=tally.warnings if tally and believed else None,
-        coverage=looking.coverage(),
-        attached=(*looking.attached(), *_attached(place, NAMES, names_joined(names) if names else b"")),
-    )
-
-
-def _part_of_command(
-    name: str, check: Check, place: _Place, looking: _Looking, ended: processes.Ended, output: str
-) -> Part:
-    findings = looking.findings(name, output, ended.exit_code)
-    reported = check.report in OF_FINDINGS
-    judgement = judge_command(ended.exit_code, findings, check.seconds, output, reported=reported)
-    told = findings if judgement.outcome is not Outcome.CANNOT_TELL else None
-    return msgspec.structs.replace(
-        _part(name, check, place, ended, judgement),
-        findings=told.total if told else None,
-        warnings=told.warnings if told else None,
-        attached=looking.attached(),
-    )
-
-
-def _attached(place: _Place, name: str, content: bytes) -> tuple[Attached, ...]:
-    if not content:
-        return ()
-    return (Attached(name=name, object=place.objects.put(place.redact.octets(content))),)
-
-
-class _Looking:
-    """Looks for the reports of one check, wherever links lead by now."""
-
-    def __init__(self, check: Check, place: _Place, directory: Path) -> None:
+    def __init__(self, name: str, check: Check, place: _Place, directory: Path) -> None:
+        self._name = name
         self._check = check
         self._place = place
         self._directory = directory
 
-    def remove_old(self) -> None:
+    async def observed(self) -> tuple[Part, str]:
+        """Run it; its result, and the sandbox that it ran in."""
+        self._remove_old()
+        try:
+            ended = await self._started()
+        except CannotPerform as error:
+            return self.not_run(self._place.redact.text(error.message)), ""
+        output = ended.output.decode("utf-8", "replace")
+        of_tests = self._name == TESTS or self._check.report in OF_TESTS
+        part = self._part_of_tests(ended, output) if of_tests else self._part_of_command(ended, output)
+        if ended.why:  # we ended it, and know why
+            part = msgspec.structs.replace(part, outcome=Outcome.CANNOT_TELL, reason=ended.why)
+        return part, ended.sandbox
+
+    def not_run(self, reason: str) -> Part:
+        """What is said of it where it did not run."""
+        return Part(
+            name=self._name,
+            outcome=Outcome.CANNOT_TELL,
+            reason=reason,
+            required=self._check.must_pass(self._name),
+            ran=False,
+            command=self._check.command,
+            output=self._place.objects.put(b""),
+            attached=self._written(),
+        )
+
+    async def _started(self) -> processes.Ended:
+        place, check = self._place, self._check
+        env = {name: self._filled(value) for name, value in check.env.items()}
+        policy = place.policy
+        if policy is not None:
+            seen = tuple(Path(self._filled(path)) for path in check.visible)
+            writable, visible = (*policy.writable, self._directory), (*policy.visible, *seen)
+            policy = msgspec.structs.replace(policy, writable=writable, visible=visible)
+        return await processes.run(
+            [self._filled(word) for word in check.command],
+            cwd=place.checkout,
+            seconds=check.seconds,
+            extra={**place.extra, **env},
+            policy=policy,
+            level=place.level,
+        )
+
+    def _filled(self, text: str) -> str:
+        return self._place.filled(text, self._directory)
+
+    def _part(self, ended: processes.Ended, judgement: Judgement) -> Part:
+        return Part(
+            name=self._name,
+            outcome=judgement.outcome,
+            reason=self._place.redact.text(judgement.reason),
+            required=self._check.must_pass(self._name),
+            command=self._check.command,
+            exit_code=ended.exit_code,
+            output=self._place.objects.put(self._place.redact.octets(ended.output)),
+            seconds=round(ended.seconds, 3),
+        )
+
+    def _part_of_tests(self, ended: processes.Ended, output: str) -> Part:
+        tally = self._tally(output)
+        part = self._part(ended, judge_tests(ended.exit_code, tally, self._check.seconds, output))
+        part = msgspec.structs.replace(part, coverage=self._coverage(), attached=self._reports())
+        if tally is None or tally.doubt:
+            return part
+        names = names_joined(tally.names) if tally.names else b""
+        return msgspec.structs.replace(
+            part,
+            counts=tally.counts,
+            failing=tuple(map(self._place.redact.text, tally.failing[:FAILING_LIMIT])),
+            warnings=tally.warnings,
+            attached=(*part.attached, *self._attached(NAMES, names)),
+        )
+
+    def _part_of_command(self, ended: processes.Ended, output: str) -> Part:
+        findings = self._findings(output, ended.exit_code)
+        reported = self._check.report in OF_FINDINGS
+        judgement = judge_command(ended.exit_code, findings, self._check.seconds, output, reported=reported)
+        told = findings if judgement.outcome is not Outcome.CANNOT_TELL else None
+        return msgspec.structs.replace(
+            self._part(ended, judgement),
+            findings=told.total if told else None,
+            warnings=told.warnings if told else None,
+            attached=self._reports(),
+        )
+
+    def _attached(self, name: str, content: bytes) -> tuple[Attached, ...]:
+        if not content:
+            return ()
+        return (Attached(name=name, object=self._place.objects.put(self._place.redact.octets(content))),)
+
+    def _written(self) -> tuple[Attached, ...]:
+        return self._attached(CHECK, msgspec.json.encode(self._check, order="deterministic"))
+
+    def _remove_old(self) -> None:
         """Remove reports that came with the tree: they say nothing about this run."""
         for pattern in (self._pattern, self._check.coverage):
             for path in self._files(pattern):
@@ -309,7 +301,7 @@ class _Looking:
         """The files that a pattern means, inside the checkout or beside it where reports belong."""
         if not pattern:
             return []
-        asked = Path(self._place.filled(pattern, self._directory))
+        asked = Path(self._filled(pattern))
         home = self._directory if asked.is_relative_to(self._directory) else self._place.checkout
         try:
             base = home.resolve()
@@ -328,7 +320,7 @@ class _Looking:
                 return content
         return None if LEFT_OUT.search(output) else output.encode("utf-8", "replace")
 
-    def tally(self, output: str) -> Tally | None:
+    def _tally(self, output: str) -> Tally | None:
         """How many tests there were."""
         match self._check.report:
             case Report.UNITTEST:
@@ -352,30 +344,30 @@ class _Looking:
         doubt = tally.doubt or contradiction(tally, output)
         return tally._replace(doubt=doubt, warnings=pytest_warnings(output))
 
-    def findings(self, name: str, output: str, exit_code: int | None) -> Findings | None:
+    def _findings(self, output: str, exit_code: int | None) -> Findings | None:
         """What a linter found, or a build warned of."""
         if self._check.report in OF_FINDINGS:
             reader = read_sarif if self._check.report is Report.SARIF else read_eslint
             return next((reader(path) for path in self._files(self._check.file)), None)
         if self._check.report is Report.NONE or exit_code is None:
             return None
-        if name == BUILD:
+        if self._name == BUILD:
             return Findings(warnings=read_warnings(output))
         return read_findings(output, exit_code)
 
-    def attached(self) -> tuple[Attached, ...]:
+    def _reports(self) -> tuple[Attached, ...]:
         """The check, and its reports up to a total size."""
-        found = [*_attached(self._place, CHECK, _written(self._check))]
+        found = [*self._written()]
         left = KEPT_BYTES
         for pattern in (self._pattern, self._check.coverage):
             for path in self._files(pattern):
                 content = content_of(path) or b""
                 if len(content) <= left and len(found) < KEPT_FILES:
                     left -= len(content)
-                    found += _attached(self._place, path.name, content)
+                    found += self._attached(path.name, content)
         return tuple(found)
 
-    def coverage(self) -> Coverage | None:
+    def _coverage(self) -> Coverage | None:
         """How much of the code the tests went through."""
         return next((read_coverage(path) for path in self._files(self._check.coverage)), None)
 

@@ -223,14 +223,14 @@ def contradiction(tally: Tally, output: str) -> str:
     if len(lines) != 1:
         return ""
     (line,) = lines
-    bad, errors = line.get("failed", 0), line.get("error", 0)
+    bad, errors = line["failed"], line["error"] + line["errors"]
     counts = tally.counts
     # A test that passes and then breaks when it is torn down is two in the line and one in the report, and
     # a subtest that fails is one in the line alone.
-    passed = line.get("passed", 0) + line.get("xpassed", 0)
+    passed = line["passed"] + line["xpassed"]
     agree = bool(counts.failed) == bool(bad + errors) and counts.failed <= bad + errors
     agree = agree and passed - errors <= counts.passed <= passed
-    said = f"{line.get('passed', 0)} passed and {bad + errors} failed"
+    said = f"{line['passed']} passed and {bad + errors} failed"
     return (
         ""
         if agree

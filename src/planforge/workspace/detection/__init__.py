@@ -16,10 +16,10 @@ from pathlib import Path
 import msgspec
 
 from planforge.workspace.checks import ORDER, Check
-from planforge.workspace.detection import compiled, javascript, makefiles, others, python
+from planforge.workspace.detection import javascript, languages, makefiles, python
 from planforge.workspace.detection.places import Found, Passed, Place
 
-DETECTORS = (makefiles, python, javascript, compiled, others)
+DETECTORS = (makefiles, python, javascript, languages)
 
 MANIFESTS = (
     *("pyproject.toml", "setup.py", "package.json", "Cargo.toml", "go.mod", "pom.xml", "build.gradle"),

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from planforge.workspace.checks import Check, Report
-from planforge.workspace.detection.places import Finds, Found, Passed, Place, table
+from planforge.workspace.checks import Report
+from planforge.workspace.detection.places import Finds, Found, Passed, Place, found, table
 
 LOCKS = {
     "pnpm-lock.yaml": "pnpm",
@@ -89,8 +89,7 @@ def look(place: Place) -> Finds:
 def _tool(place: Place, package: dict[str, Any]) -> tuple[str, str]:
     """The tool that runs scripts, and a note if it is ambiguous."""
     named = str(package.get("packageManager", "")).partition("@")[0]
-    found = [name for name in LOCKS if place.has(name)]
-    tools = list(dict.fromkeys(LOCKS[name] for name in found))
+    tools = list(dict.fromkeys(tool for name, tool in LOCKS.items() if place.has(name)))
     chosen = named if named in LOCKS.values() else tools[0] if tools else "npm"
     if len(tools) > 1:
         return chosen, f"lock files of {', '.join(tools)}: `{chosen}` is taken"
@@ -103,8 +102,8 @@ def _types(place: Place, tool: str, package: dict[str, Any], scripts: dict[str, 
             yield _script("types", tool, name, scripts[name], plain=True, required=False)
             return
     if place.has("tsconfig.json") and "typescript" in _dependencies(package):
-        check = Check(command=(*_execute(tool), "tsc", "--noEmit"), env=ENV, required=False)
-        yield Found(name="types", check=check, why="tsconfig.json")
+        command = (*_execute(tool), "tsc", "--noEmit")
+        yield _found("types", command, Runner(), "tsconfig.json", required=False)
 
 
 def _tests(place: Place, tool: str, package: dict[str, Any], scripts: dict[str, str]) -> Finds:
@@ -152,14 +151,8 @@ def _script(
 def _found(
     name: str, command: Sequence[str], runner: Runner, why: str, *, required: bool | None = None
 ) -> Found:
-    check = Check(
-        command=(*command, *runner.options),
-        report=runner.report,
-        file=runner.file,
-        env=ENV,
-        required=required,
-    )
-    return Found(name=name, check=check, why=why)
+    options = {"report": runner.report, "file": runner.file, "env": ENV, "required": required}
+    return found(name, why, *command, *runner.options, **options)
 
 
 def runner_of(script: str) -> str:

@@ -14,9 +14,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from planforge.workspace.checks import Check
 from planforge.workspace.detection import python
-from planforge.workspace.detection.places import Finds, Found, Passed, Place
+from planforge.workspace.detection.places import Finds, Passed, Place, found
 
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES = ("justfile", "Justfile", ".justfile")
@@ -72,8 +71,8 @@ def _offered(place: Place, tool: str, file: str, rules: Rules) -> Finds:
                 continue
             # What `make build` means in a project of scripts is mostly a package, which no test needs.
             required = False if name == "types" or (name == "build" and python.is_project(place)) else None
-            check = Check(command=(tool, target.name), env=dict(env), required=required, visible=visible)
-            yield Found(name=name, check=check, why=f"target `{target.name}` in {file}")
+            why = f"target `{target.name}` in {file}"
+            yield found(name, why, tool, target.name, env=dict(env), required=required, visible=visible)
             break
 
 

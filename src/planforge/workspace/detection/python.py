@@ -224,12 +224,16 @@ def _older_requirements(place: Place) -> Iterator[tuple[str, str]]:
 
 def _texts(source: str) -> list[str]:
     """The text constants of some Python."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    nodes = ast.walk(tree)
+    nodes = ast.walk(_parsed(source))
     return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+def _parsed(source: str) -> ast.Module:
+    """Some Python; an empty module if it is none."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
 
 
 def _uses(place: Place, tool: str, document: dict[str, Any]) -> bool:
@@ -239,11 +243,8 @@ def _uses(place: Place, tool: str, document: dict[str, Any]) -> bool:
 
 def _nox(place: Place) -> tuple[str, ...]:
     """How nox runs the tests, if there is a session for them."""
-    try:
-        tree = ast.parse(place.text("noxfile.py") or "")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    sessions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.decorator_list]
+    nodes = _parsed(place.text("noxfile.py") or "").body
+    sessions = [node.name for node in nodes if isinstance(node, ast.FunctionDef) and node.decorator_list]
     chosen = next((name for name in ("tests", "test", "unit") if name in sessions), "")
     return ("nox", "-s", chosen) if chosen else ()
 

@@ -116,17 +116,10 @@ def take(git: Git, names: Iterable[str]) -> dict[str, bytes]:
 
 def trees_and_files(git: Git, root: str) -> tuple[set[str], dict[str, int]]:
     """Every tree from `root` down, and every file with its size."""
-    trees, sizes = {root}, {}
-    listing = git.run("ls-tree", "-r", "-t", "-z", "-l", "--full-tree", root).stdout
-    for record in listing.split(b"\0"):
-        if not record:
-            continue
-        _, kind, name, size = record.partition(b"\t")[0].split()
-        if kind == b"tree":
-            trees.add(name.decode())
-        elif kind == b"blob":
-            sizes[name.decode()] = int(size)
-    return trees, sizes
+    found = list(stored.entries(git, root, "-t", "-l"))
+    trees = {root, *(entry.blob for entry in found if entry.mode == stored.TREE)}
+    files = (entry for entry in found if entry.mode not in (stored.TREE, stored.GITLINK))
+    return trees, {entry.blob: entry.size for entry in files}
 
 
 def lay_out(objects: Mapping[str, bytes], directory: Path, cut: Sequence[str]) -> Git:

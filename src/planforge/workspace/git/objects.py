@@ -6,15 +6,15 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from planforge.workspace.git import Git
 
-GITLINK, LINK, NOTHING = "160000", "120000", "000000"
-"""The modes of a submodule, of a link, and of what is not there."""
+GITLINK, LINK, TREE, NOTHING = "160000", "120000", "040000", "000000"
+"""The modes of a submodule, of a link, of a directory, and of what is not there."""
 
 NAME = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 """The full name of an object."""
@@ -42,6 +42,22 @@ class Difference(NamedTuple):
     new: Side
 
 
+class Entry(NamedTuple):
+    """One line of a commit's listing."""
+
+    mode: str
+    blob: str
+    """The name of the object."""
+    size: int
+    """More than any limit if it was not asked for, or there is none, as for a submodule."""
+    path: bytes
+
+    @property
+    def link(self) -> bool:
+        """Whether its content is the path of something else."""
+        return self.mode == LINK
+
+
 def text(path: bytes) -> str:
     """A path of git's as text; what is not UTF-8 is escaped."""
     return path.decode("utf-8", "backslashreplace")
@@ -60,6 +76,15 @@ def listed(paths: Iterable[bytes], most: int) -> str:
     names = [f"`{shown(path)}`" for path in paths]
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def entries(git: Git, revision: str, *options: str) -> Iterator[Entry]:
+    """Everything that a commit holds; `-l` has sizes told, `-t` directories."""
+    output = git.run("ls-tree", "-r", "-z", "--full-tree", *options, revision).stdout
+    for record in output.split(b"\0")[:-1]:
+        about, _, path = record.partition(b"\t")
+        mode, _, name, *size = about.decode().split()
+        yield Entry(mode, name, int(size[0]) if size and size[0] != "-" else 1 << 62, path)
 
 
 def differences(git: Git, old: str, new: str) -> list[Difference]:
@@ -88,6 +113,24 @@ def contents(git: Git, names: Iterable[str]) -> dict[str, tuple[bytes, bytes]]:
             found[name] = (about[1], output[at : at + int(about[2])])
             at += int(about[2]) + 1
     return found
+
+
+def commits(git: Git, names: Iterable[str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Those of the names that are of a commit, or a tag of one, which is there; and that commit."""
+    wanted = [name for name in dict.fromkeys(names) if NAME.fullmatch(name)]
+    if not wanted:
+        return {}
+    asked = lines(f"{name}^{{commit}}" for name in wanted)
+    check = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
+    answers = git.run(*check, stdin=asked, extra=extra).stdout.decode().splitlines()
+    found = (answer.partition(" ") for answer in answers)
+    return {name: commit for name, (commit, _, kind) in zip(wanted, found, strict=True) if kind == "commit"}
+
+
+def complete(git: Git, commits: Iterable[str], known: Iterable[str]) -> bool:
+    """Whether everything that `commits` need beyond `known` is in the repository."""
+    words = ("rev-list", "--objects", "--quiet", "--stdin")
+    return git.run(*words, stdin=beyond(commits, known), accept=(0, 1, 128)).returncode == 0
 
 
 def sizes(git: Git, names: Iterable[str]) -> dict[str, int]:
@@ -124,6 +167,11 @@ def filters(
         fields = git.run(*query, work_tree=work_tree, index=index, stdin=asked).stdout.split(b"\0")
     found = zip(fields[::3], fields[2::3], strict=False)
     return {path: name for path, name in found if name not in (b"unspecified", b"unset")}
+
+
+def beyond(commits: Iterable[str], known: Iterable[str]) -> bytes:
+    """What `commits` reach and `known` do not, as commands of git read it."""
+    return lines((*commits, *(f"^{commit}" for commit in known)))
 
 
 def lines(words: Iterable[str]) -> bytes:

@@ -23,7 +23,7 @@ from planforge.actions import Action, Hint
 from planforge.errors import PlanforgeError
 from planforge.kernel.wording import counted
 from planforge.workspace.git import FALLBACK_EMAIL, Git, objects, stale_locks
-from planforge.workspace.git.objects import GITLINK, LINK
+from planforge.workspace.git.objects import GITLINK, LINK, Entry
 from planforge.workspace.sandbox.home import is_private
 
 OK, WARN, FAIL = "ok", "warn", "fail"
@@ -56,19 +56,13 @@ class Unconverted(msgspec.Struct, frozen=True, kw_only=True):
     filter: str
 
 
-class _Entry(msgspec.Struct, frozen=True):
-    mode: str
-    blob: str
-    path: bytes
-
-
 def survey(git: Git) -> tuple[Note, ...]:
     """Everything unusual about a repository; nothing at all for most."""
     try:
         settings = git.settings()
         notes = [*_format(git), *_settings(git), *_surroundings(git), *_history(git), *_locks(git)]
         if git.has_commits():
-            notes += _files(git, [*_entries(git, "HEAD")], partial=settings.partial)
+            notes += _files(git, [*objects.entries(git, "HEAD")], partial=settings.partial)
     except PlanforgeError as error:
         return (Note(id="repository", status=FAIL, evidence=error.message, fix=error.hint or ""),)
     return tuple(notes)
@@ -217,15 +211,7 @@ def _age(seconds: float) -> str:
 # What is in the commit
 
 
-def _entries(git: Git, revision: str) -> Iterator[_Entry]:
-    for record in git.run("ls-tree", "-r", "-z", "--full-tree", revision).stdout.split(b"\0"):
-        if record:
-            meta, _, path = record.partition(b"\t")
-            mode, _, blob = meta.decode().split(" ", 2)
-            yield _Entry(mode, blob, path)
-
-
-def _files(git: Git, entries: Sequence[_Entry], *, partial: bool) -> Iterator[Note]:
+def _files(git: Git, entries: Sequence[Entry], *, partial: bool) -> Iterator[Note]:
     if len(entries) >= MANY:
         said = f"{len(entries)} files: each worktree and each check writes all of them"
         yield Note(id="large", status=WARN, evidence=said)
@@ -244,7 +230,7 @@ def _submodules(paths: Sequence[bytes]) -> Iterator[Note]:
         yield Note(id="submodules", status=WARN, evidence=said, fix=fix)
 
 
-def _filtered(git: Git, attributes: Sequence[_Entry]) -> Iterator[Note]:
+def _filtered(git: Git, attributes: Sequence[Entry]) -> Iterator[Note]:
     said = objects.contents(git, (entry.blob for entry in attributes)).values()
     lines = b"\n".join([*(content for _, content in said), git.settings().attributes]).splitlines()
     words = {word for line in lines if not line.startswith(b"#") for word in line.split()[1:]}

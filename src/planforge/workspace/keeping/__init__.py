@@ -17,7 +17,7 @@ from planforge.errors import GitFailed
 from planforge.kernel.wording import counted
 from planforge.workspace.archive import Archive, slug
 from planforge.workspace.archive.quarantine import Quarantine
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, objects
 from planforge.workspace.keeping import contents, directories, leftovers, nested
 from planforge.workspace.keeping.contents import Contents, Finder
 from planforge.workspace.keeping.leftovers import Found, Opened, Tip
@@ -41,7 +41,6 @@ class Leaving(msgspec.Struct, frozen=True, kw_only=True):
     opened: Opened | None
     refs: Mapping[str, str]
     """All refs there are."""
-    withheld: tuple[bytes, ...] = ()
 
 
 class Keeping:
@@ -71,9 +70,7 @@ class Keeping:
     def _take(self, leaving: Leaving, directory: Path, said: list[str]) -> Contents:
         directories.open_up(directory)
         base = leaving.opened.commit if leaving.opened else None
-        taken = contents.take(
-            self._git, directory, base, strict=False, withheld=leaving.withheld, secret=self._secret
-        )
+        taken = contents.take(self._git, directory, base, strict=False, secret=self._secret)
         self._outside_git(leaving.name, directory, taken, said)
         return taken
 
@@ -84,12 +81,10 @@ class Keeping:
             if self._is_work(leaving.opened, taken.tree):
                 commit = self._commit(taken.tree, parents, self._message(leaving.name, "left in", said))
                 self._archive.keep([(f"{slug(leaving.name)}.left", commit)])
-            if self._archive.complete([taken.tree], parents):
+            if objects.complete(self._git, [taken.tree], parents):
                 return
             taken = self._take(leaving, directory, said)
-        raise GitFailed(
-            f"objects of worktree `{leaving.name}` vanish while they are kept; is `git gc` running?"
-        )
+        raise _vanishing("objects", leaving.name)
 
     def _outside_git(self, name: str, directory: Path, taken: Contents, said: list[str]) -> None:
         for paths, put, why in (
@@ -161,10 +156,8 @@ class Keeping:
             return
         stem = slug(leaving.name)
         self._archive.keep((f"{stem}.{tip.label}", tip.commit) for tip in self._tied(leaving.name, found))
-        if not self._archive.complete([tip.commit for tip in found.tips], found.known):
-            raise GitFailed(
-                f"commits of worktree `{leaving.name}` vanish while they are kept; is `git gc` running?"
-            )
+        if not objects.complete(self._git, [tip.commit for tip in found.tips], found.known):
+            raise _vanishing("commits", leaving.name)
 
     def _tied(self, name: str, found: Found) -> list[Tip]:
         """Commits that nobody would ask for by name, such as those before an amend, under one name."""
@@ -176,11 +169,9 @@ class Keeping:
         return [*(tip for tip in found.tips if tip.label != "lost"), Tip(label="lost", commit=tie)]
 
     def _touch(self, found: Found, paths: Sequence[bytes]) -> bool:
-        literal = [b":(top,literal)" + path for path in paths]
-        revisions = [*(tip.commit for tip in found.tips), *(f"^{commit}" for commit in found.known)]
-        lines = [*(revision.encode() for revision in revisions), b"--", *literal]
-        process = self._git.run("rev-list", "--max-count=1", "--stdin", stdin=b"\n".join(lines) + b"\n")
-        return bool(process.stdout)
+        literal = b"".join(b":(top,literal)" + path + b"\n" for path in paths)
+        asked = objects.beyond([tip.commit for tip in found.tips], found.known) + b"--\n" + literal
+        return bool(self._git.run("rev-list", "--max-count=1", "--stdin", stdin=asked).stdout)
 
     def _message(self, name: str, what: str, said: Sequence[str]) -> str:
         body = "".join(f"{line}\n" for line in said)
@@ -188,3 +179,7 @@ class Keeping:
 
     def _commit(self, tree: str, parents: Sequence[str], message: str) -> str:
         return self._git.commit_tree(tree, parents, message, datetime.now(UTC).isoformat())
+
+
+def _vanishing(what: str, worktree: str) -> GitFailed:
+    return GitFailed(f"{what} of worktree `{worktree}` vanish while they are kept; is `git gc` running?")

@@ -9,9 +9,8 @@ inside a submodule of the person's own is not part of the tree.
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -20,6 +19,8 @@ from planforge.errors import GitFailed
 from planforge.kernel.directories import walk
 from planforge.kernel.wording import counted
 from planforge.workspace.git import Git
+from planforge.workspace.git.checkouts import parents
+from planforge.workspace.git.objects import scratch_index
 
 Finder = Callable[[str, bytes], Sequence[object]]
 """Says what is secret in a file, given its path and its content; nothing, if nothing is."""
@@ -58,35 +59,28 @@ def take(
     base: str | None,
     *,
     strict: bool = True,
-    withheld: Sequence[bytes] = (),
     secret: Finder | None = None,
 ) -> Contents:
     """The tree of a directory. A file that cannot be in it is a failure if `strict`, or else named."""
-    with _scratch_index() as index:
+    with scratch_index() as index:
         if base:  # starting from it keeps files that are tracked although they are ignored
             git.run("read-tree", base, index=index)
         known = git.run("ls-files", "--stage", "-z", index=index).stdout.split(b"\0")
         submodules = [entry.split(b"\t", 1)[1] for entry in known if entry.startswith(b"160000 ")]
         others = _others(git, directory, index)
         nested = [entry.removesuffix(b"/") for entry in others if entry.endswith(b"/")]
-        kept_back = [*withheld]
+        kept_back = []
         if secret is not None:
             changed = [entry for entry in others if entry and not entry.endswith(b"/")]
             changed += _modified(git, directory, index)
-            asked = [path for path in changed if not _under(path, withheld)]
-            kept_back += [path for path in asked if _is_secret(secret, directory, path)]
+            kept_back = [path for path in changed if _is_secret(secret, directory, path)]
         far = _out_of_reach(directory, others, strict=strict)
         skipped = (*submodules, *nested, *kept_back, *far)
         left_out = [*far, *_add(git, directory, index, skipped, strict=strict)]
         inside = []
         for path in nested:
             inner = take(
-                git,
-                directory / os.fsdecode(path),
-                None,
-                strict=strict,
-                withheld=[other.removeprefix(path + b"/") for other in withheld if _under(other, [path])],
-                secret=_beneath(secret, path),
+                git, directory / os.fsdecode(path), None, strict=strict, secret=_beneath(secret, path)
             )
             git.run("read-tree", f"--prefix={os.fsdecode(path)}/", inner.tree, index=index)
             inside += [path + b"/" + other for other in inner.nested]
@@ -103,14 +97,14 @@ def take(
 
 def is_changed(git: Git, directory: Path, base: str) -> bool:
     """Whether a directory holds anything else than the commit `base`; the repository is only read."""
-    with _scratch_index() as index:
+    with scratch_index() as index:
         git.run("read-tree", base, index=index)
         return bool(_modified(git, directory, index) or any(_others(git, directory, index)))
 
 
 def differs_from_index(git: Git, directory: Path, index: Path) -> bool:
     """Whether a directory holds anything else than an index says that it does."""
-    with _scratch_index() as copy:
+    with scratch_index() as copy:
         try:
             copy.write_bytes(index.read_bytes())
             return bool(_modified(git, directory, copy) or any(_others(git, directory, copy)))
@@ -120,19 +114,13 @@ def differs_from_index(git: Git, directory: Path, index: Path) -> bool:
 
 def staged(git: Git, index: Path) -> str | None:
     """The tree of what an agent has put into its index, if that can be told."""
-    with _scratch_index() as copy:
+    with scratch_index() as copy:
         try:
             copy.write_bytes(index.read_bytes())
             process = git.run("write-tree", "--missing-ok", index=copy, accept=(0, 1, 128))
         except (OSError, GitFailed):
             return None
         return process.stdout.decode().strip() or None
-
-
-@contextmanager
-def _scratch_index() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="planforge-index-") as directory:
-        yield Path(directory) / "index"
 
 
 def _others(git: Git, directory: Path, index: Path) -> list[bytes]:
@@ -189,12 +177,7 @@ def _within_reach(path: bytes) -> bytes:
 
 def _among(directory: Path, known: Sequence[bytes]) -> list[bytes]:
     """Repositories that somebody made in directories with tracked files, which git does not mind."""
-    homes: set[bytes] = set()
-    for entry in known:
-        home = os.path.dirname(entry.partition(b"\t")[2])  # noqa: PTH120  (bytes, which need not be text)
-        while home and home not in homes:
-            homes.add(home)
-            home = os.path.dirname(home)  # noqa: PTH120
+    homes = parents(entry.partition(b"\t")[2] for entry in known)
     return sorted(home for home in homes if (directory / os.fsdecode(home) / ".git").is_dir())
 
 

@@ -14,38 +14,30 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, checkouts
 
 NAMES = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")
 STATE_OF_A_REBASE = ("rebase-merge", "rebase-apply")
 LARGEST = 64 * 1024 * 1024
 
 
-def entries(git: Git) -> Iterator[tuple[Path, bytes]]:
-    """Git's own directory for each worktree, and where the worktree lies."""
-    for file in (git.git_dir / "worktrees").glob("*/gitdir"):
-        with suppress(OSError):  # the person may remove one of theirs meanwhile
-            yield file.parent, file.read_bytes().removesuffix(b"\n").removesuffix(b"/.git")
-
-
 def at(git: Git, path: Path) -> list[Path]:
     """The entries of worktrees that lie at `path` or somewhere beneath it."""
-    ours = os.fsencode(path.parent.resolve() / path.name)
-    return [entry for entry, place in entries(git) if place == ours or place.startswith(ours + b"/")]
+    ours = path.parent.resolve() / path.name
+    return [entry for entry, place in checkouts.entries(git) if place.is_relative_to(ours)]
 
 
 def moved(git: Git, name: str, path: Path) -> Path | None:
     """Where the worktree with the entry `name` is now, if somebody moved it away from `path`."""
     entry = git.git_dir / "worktrees" / name
-    place = next((place for found, place in entries(git) if name and found == entry), None)
-    if place is None or place == os.fsencode(path.parent.resolve() / path.name):
+    place = next((place for found, place in checkouts.entries(git) if name and found == entry), None)
+    if place is None or place == path.parent.resolve() / path.name:
         return None
-    found = Path(os.fsdecode(place))
     with suppress(OSError):
         # Only a directory that itself says that it is this worktree: an entry is easily bent.
-        back = (found / ".git").read_bytes().removesuffix(b"\n")
-        if not found.is_symlink() and back == b"gitdir: " + os.fsencode(entry.resolve()):
-            return found
+        back = (place / ".git").read_bytes().removesuffix(b"\n")
+        if not place.is_symlink() and back == b"gitdir: " + os.fsencode(entry.resolve()):
+            return place
     return None
 
 
@@ -58,7 +50,7 @@ def head(directory: Path) -> str:
 
 def checked_out(git: Git, besides: list[Path]) -> set[str]:
     """The branches that are checked out anywhere but in the entries `besides`."""
-    places = [git.git_dir, *(entry for entry, _ in entries(git) if entry not in besides)]
+    places = [git.git_dir, *(entry for entry, _ in checkouts.entries(git) if entry not in besides)]
     return {head(place).removeprefix("ref: ") for place in places}
 
 

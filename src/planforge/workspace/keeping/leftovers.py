@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from planforge.workspace.archive import ARCHIVE, BASES, ODD, WORK
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, objects
 from planforge.workspace.keeping import entries
 
 OURS = "refs/heads/planforge/"
@@ -96,9 +96,8 @@ def find(
 
 def packed(git: Git, found: Found) -> bytes:
     """The commits that were found and all that they need beyond what is kept anyway, as one pack."""
-    revisions = [*(tip.commit for tip in found.tips), *(f"^{commit}" for commit in found.known)]
-    lines = "".join(f"{revision}\n" for revision in revisions).encode()
-    return git.run("pack-objects", "--quiet", "--revs", "--stdout", stdin=lines).stdout
+    asked = objects.beyond([tip.commit for tip in found.tips], found.known)
+    return git.run("pack-objects", "--quiet", "--revs", "--stdout", stdin=asked).stdout
 
 
 def _known(git: Git, opened: Opened | None, refs: Mapping[str, str], own: Sequence[str]) -> set[str]:
@@ -151,19 +150,11 @@ def _short(name: str) -> str:
 
 def _commits(git: Git, wanted: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Those that are commits which exist, each once."""
-    first: dict[str, str] = {}
-    for label, commit in wanted:
-        if entries.NAMES.fullmatch(commit.encode()):
-            first.setdefault(commit, label)
-    if not first:
-        return []
-    lines = "".join(f"{commit}^{{commit}}\n" for commit in first).encode()
-    answers = git.run("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=lines).stdout.decode()
+    meant = objects.commits(git, (name for _, name in wanted))
     found: dict[str, str] = {}
-    for label, answer in zip(first.values(), answers.splitlines(), strict=True):
-        commit, _, kind = answer.partition(" ")
-        if kind == "commit":
-            found.setdefault(commit, label)
+    for label, name in wanted:
+        if name in meant:
+            found.setdefault(meant[name], label)
     return [(label, commit) for commit, label in found.items()]
 
 
@@ -173,16 +164,12 @@ def beyond(git: Git, commits: Sequence[str], known: set[str]) -> dict[str, list[
 
     None if something of them is missing: a ref to such a commit would stop the person's own `git gc`.
     """
-    lines = "".join(f"{line}\n" for line in (*commits, *(f"^{commit}" for commit in known))).encode()
-    listed = git.run("rev-list", "--parents", "--stdin", stdin=lines, accept=(0, 1, 128))
+    asked = objects.beyond(commits, known)
+    listed = git.run("rev-list", "--parents", "--stdin", stdin=asked, accept=(0, 1, 128))
     if listed.returncode:
         return None
     graph = {words[0]: words[1:] for words in (line.split() for line in listed.stdout.decode().splitlines())}
-    if graph:
-        whole = git.run("rev-list", "--objects", "--quiet", "--stdin", stdin=lines, accept=(0, 1, 128))
-        if whole.returncode:
-            return None
-    return graph
+    return graph if not graph or objects.complete(git, commits, known) else None
 
 
 def _independent(wanted: Sequence[tuple[str, str]], graph: Mapping[str, list[str]]) -> Iterator[Tip]:

@@ -17,7 +17,7 @@ import msgspec
 
 from planforge.errors import GitFailed
 from planforge.workspace.archive import ODD
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, objects
 from planforge.workspace.keeping import contents, directories, entries
 from planforge.workspace.keeping.contents import Contents
 from planforge.workspace.keeping.leftovers import Tip
@@ -91,15 +91,13 @@ def _taken(git: Git, repository: Path) -> list[str]:
             raise GitFailed("none of its commits can be read here")
         return []
     known = _existing(git, remote, with_theirs)
-    revisions = "".join(f"{line}\n" for line in (*theirs, *(f"^{commit}" for commit in known))).encode()
-    if not git.run("rev-list", "--max-count=1", "--stdin", stdin=revisions, extra=with_theirs).stdout:
+    asked = objects.beyond(theirs, known)
+    if not git.run("rev-list", "--max-count=1", "--stdin", stdin=asked, extra=with_theirs).stdout:
         return []
-    wanted = "".join(f"{commit}\n" for commit in theirs).encode()
-    whole = git.run("rev-list", "--objects", "--quiet", "--stdin", stdin=wanted, accept=(0, 1, 128))
-    if whole.returncode:
+    if not objects.complete(git, theirs, ()):
         _require_small(repository / "objects")
         target = str(git.git_dir / "objects" / "pack" / "pack")
-        git.run("pack-objects", "--quiet", "--revs", target, stdin=wanted, extra=with_theirs)
+        git.run("pack-objects", "--quiet", "--revs", target, stdin=objects.lines(theirs), extra=with_theirs)
     return theirs
 
 
@@ -135,13 +133,7 @@ def _require_small(directory: Path) -> None:
 
 def _existing(git: Git, names: Sequence[str], extra: Mapping[str, str]) -> list[str]:
     """Those of the objects that are commits, or tags of commits, and are there."""
-    asked = "".join(f"{name}^{{commit}}\n" for name in names if entries.NAMES.fullmatch(name.encode()))
-    if not asked:
-        return []
-    check = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
-    answer = git.run(*check, stdin=asked.encode(), extra=extra).stdout
-    found = [line.split()[0].decode() for line in answer.splitlines() if line.endswith(b" commit")]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(objects.commits(git, names, extra).values()))
 
 
 def _with(repository: Path) -> dict[str, str]:

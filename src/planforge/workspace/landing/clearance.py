@@ -11,12 +11,11 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from planforge.actions import Action, Advice
 from planforge.errors import RefusedByGate
 from planforge.workspace.git import Git, objects
-from planforge.workspace.git.objects import GITLINK
+from planforge.workspace.git.objects import GITLINK, Difference
 from planforge.workspace.landing.merges import is_ancestor
 from planforge.workspace.landing.places import Place
 
@@ -24,20 +23,10 @@ SHOWN = 5
 """How many paths a refusal names."""
 
 
-class Change(NamedTuple):
-    """A path that differs between two commits, and its new blob; `None` if it was deleted."""
-
-    path: bytes
-    blob: str | None
-
-
-def changes_between(git: Git, old: str, new: str) -> tuple[Change, ...]:
+def changes_between(git: Git, old: str, new: str) -> list[Difference]:
     """The paths that differ between two commits; submodules are left to the person."""
-    return tuple(
-        Change(path, now.blob if now.is_file else None)
-        for path, was, now in objects.differences(git, old, new)
-        if GITLINK not in (was.mode, now.mode)
-    )
+    found = objects.differences(git, old, new)
+    return [change for change in found if GITLINK not in (change.old.mode, change.new.mode)]
 
 
 def require_possible(place: Place, index: Path, branch: str, old: str, new: str) -> None:
@@ -76,7 +65,7 @@ def require_clean(
     place: Place,
     index: Path,
     commit: str,
-    changes: Sequence[Change],
+    changes: Sequence[Difference],
     besides: Collection[str] = (),
     *,
     half_done: bool = False,
@@ -94,7 +83,7 @@ def require_clean(
         said = f"`{place.path}` has changes that are not committed"
         raise RefusedByGate(f"{said}: {listed(dirty)}", "commit or stash them first")
     tracked = set(place.git.run("ls-files", "-z", index=index).stdout.split(b"\0"))
-    new = [change.path for change in changes if change.blob and change.path not in tracked]
+    new = [change.path for change in changes if change.new.is_file and change.path not in tracked]
     found = {name for path in new for name in _in_the_way(place.path, path, tracked)}
     theirs = [name for name in found if not is_ours(place, ours.get(name))]
     if theirs:
@@ -102,7 +91,7 @@ def require_clean(
         raise RefusedByGate(f"{said}: {listed(theirs)}", "move them away first")
 
 
-def is_clean(place: Place, commit: str, changes: Sequence[Change], besides: Collection[str] = ()) -> bool:
+def is_clean(place: Place, commit: str, changes: Sequence[Difference], besides: Collection[str] = ()) -> bool:
     """Whether the checkout is as `commit` has it and nothing is in the way of `changes`."""
     with objects.scratch_index(place.own / "index") as index:
         try:
@@ -139,9 +128,9 @@ def _in_the_way(root: Path, path: bytes, tracked: Collection[bytes]) -> Iterator
         yield from (name for name in below if name not in tracked)
 
 
-def _filtered(place: Place, commit: str, changes: Sequence[Change]) -> str | None:
+def _filtered(place: Place, commit: str, changes: Sequence[Difference]) -> str | None:
     """A path that the attributes of `commit` send through a filter, such as that of large files."""
-    paths = [change.path for change in changes if change.blob]
+    paths = [change.path for change in changes if change.new.is_file]
     found = objects.filters(place.git, commit, paths, work_tree=place.path)
     return next(map(objects.text, found), None)
 
@@ -165,7 +154,7 @@ def listed(paths: Collection[bytes]) -> str:
     return objects.listed(sorted(paths), SHOWN)
 
 
-def is_ours(place: Place, change: Change | None) -> bool:
+def is_ours(place: Place, change: Difference | None) -> bool:
     """Whether an update may have left a path so: missing, or with all or the start of its new content."""
     if change is None:
         return False
@@ -179,13 +168,13 @@ def is_ours(place: Place, change: Change | None) -> bool:
             found = full.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return True
-    return change.blob is not None and any(content.startswith(found) for content in _contents(place, change))
+    return any(content.startswith(found) for content in _contents(place, change))
 
 
-def _contents(place: Place, change: Change) -> Iterator[bytes]:
+def _contents(place: Place, change: Difference) -> Iterator[bytes]:
     """The new content as git has it, and as git writes it."""
-    if change.blob:
-        yield place.git.run("cat-file", "blob", change.blob).stdout
+    if change.new.is_file:
+        yield place.git.run("cat-file", "blob", change.new.blob).stdout
         path = os.fsdecode(change.path)
-        query = ("cat-file", "--filters", f"--path={path}", change.blob)
+        query = ("cat-file", "--filters", f"--path={path}", change.new.blob)
         yield place.git.run(*query, work_tree=place.path).stdout

@@ -112,8 +112,7 @@ def is_ancestor(git: Git, older: str, newer: str) -> bool:
 
 def changed(git: Git, old: str, new: str) -> frozenset[str]:
     """The paths that differ between two commits."""
-    output = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", old, new)
-    return frozenset(objects.text(path) for path in output.stdout.split(b"\0") if path)
+    return frozenset(objects.text(change.path) for change in objects.differences(git, old, new))
 
 
 def probe(git: Git, branch: str, onto: str, items: Sequence[Work], most: int = MOST_MERGES) -> Probed:

@@ -24,9 +24,8 @@ from planforge.errors import GitFailed, Locked, RefusedByGate
 from planforge.kernel.effects import CheckoutChange
 from planforge.kernel.objects import write_atomically
 from planforge.workspace.git import Git
-from planforge.workspace.git.objects import scratch_index
+from planforge.workspace.git.objects import Difference, scratch_index
 from planforge.workspace.landing.clearance import (
-    Change,
     changes_between,
     is_clean,
     is_ours,
@@ -167,7 +166,7 @@ def _stopped(git: Git, place: Place, begun: Begun, note: Path, error: GitFailed)
     return RefusedByGate(f"the update of `{place.path}` stopped half-way: {error.message}", again)
 
 
-def _take_back(place: Place, change: Change) -> None:
+def _take_back(place: Place, change: Difference) -> None:
     full = place.path / os.fsdecode(change.path)
     with suppress(FileNotFoundError, NotADirectoryError):
         if stat.S_ISDIR(full.lstat().st_mode):

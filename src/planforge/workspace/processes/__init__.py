@@ -28,22 +28,7 @@ from planforge.errors import CannotPerform
 from planforge.workspace import sandbox
 from planforge.workspace.launch import trees
 from planforge.workspace.processes import cookies, limits
-from planforge.workspace.processes.cookies import sweep
 from planforge.workspace.sandbox import Level, Policy
-
-__all__ = [
-    "Ended",
-    "Kept",
-    "end",
-    "environment",
-    "exited",
-    "level_of",
-    "plain",
-    "run",
-    "start",
-    "sweep",
-    "why_ended",
-]
 
 OUTPUT_LIMIT = 4 * 1024 * 1024
 """How many bytes of output are kept: the first half and the last half of this."""
@@ -319,12 +304,6 @@ def why_ended(process: asyncio.subprocess.Process) -> str:
     return care.why if care else ""
 
 
-def level_of(process: asyncio.subprocess.Process) -> Level:
-    """The level at which a program is confined."""
-    care = _cared_for.get(process)
-    return care.level if care else Level.NONE
-
-
 async def _watch(process: asyncio.subprocess.Process, care: Care, policy: Policy) -> None:
     """End the program when it uses more than it may."""
     pause = GLANCE
@@ -393,9 +372,8 @@ async def run(
     extra: Mapping[str, str] | None = None,
     policy: Policy | None = None,
     level: Level | None = None,
-    idle: float | None = None,
 ) -> Ended:
-    """Run `argv` in `cwd` to its end, or to ours: after `seconds`, or after `idle` seconds without a word."""
+    """Run `argv` in `cwd` to its end, or to ours after `seconds`."""
     started = time.monotonic()
     streams = {"stdin": asyncio.subprocess.DEVNULL, "stderr": asyncio.subprocess.STDOUT}
     process = await start(argv, cwd=cwd, extra=extra or {}, policy=policy, level=level, **streams)
@@ -403,7 +381,7 @@ async def run(
     exit_code, why = None, ""
     try:
         async with asyncio.timeout(seconds):
-            exit_code, why = await _finish(process, kept, idle)
+            exit_code, why = await _finish(process, kept)
     except TimeoutError:
         why = f"it did not end within {seconds:g} s"
         kept.add(f"\n[ended after {seconds:g} s]\n".encode())
@@ -416,24 +394,16 @@ async def run(
     return Ended(exit_code=exit_code, output=kept.content(), seconds=taken, sandbox=care.level.value, why=why)
 
 
-async def _finish(
-    process: asyncio.subprocess.Process, kept: Kept, idle: float | None
-) -> tuple[int | None, str]:
+async def _finish(process: asyncio.subprocess.Process, kept: Kept) -> tuple[int | None, str]:
     """Collect the output until the program ends; what it left running ends then, too."""
     assert process.stdout is not None
     reading = asyncio.ensure_future(_drain(process.stdout, kept))
     ended = asyncio.ensure_future(exited(process))
-    silence = asyncio.ensure_future(_silence(kept, idle))
     try:
-        await asyncio.wait([reading, ended, silence], return_when=asyncio.FIRST_COMPLETED)
-        if reading.done() and not ended.done():
-            ended.cancel()
-            ended = asyncio.ensure_future(_waited(process))  # which nothing holds up any more
-            await asyncio.wait([ended, silence], return_when=asyncio.FIRST_COMPLETED)
-        if silence.done() and process.returncode is None:
-            kept.add(f"\n[ended after {idle:g} s without output]\n".encode())
-            return None, f"it printed nothing for {idle:g} s"
-        if not reading.done():
+        await asyncio.wait([reading, ended], return_when=asyncio.FIRST_COMPLETED)
+        if reading.done():
+            await process.wait()  # which nothing holds up any more
+        else:
             await _end_all(process, _cared_for[process])
             await asyncio.wait([reading], timeout=GRACE)
         if why := why_ended(process):
@@ -441,21 +411,14 @@ async def _finish(
             return None, why
         return process.returncode, ""
     finally:
-        tasks = (reading, ended, silence)
-        for task in tasks:
+        for task in (reading, ended):
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(reading, ended, return_exceptions=True)
 
 
 async def _drain(stream: asyncio.StreamReader, kept: Kept) -> None:
     while chunk := await stream.read(65536):
         kept.add(chunk)
-
-
-async def _silence(kept: Kept, idle: float | None) -> None:
-    """Return when nothing was printed for `idle` seconds; never without such a number."""
-    while idle is None or (left := kept.heard + idle - time.monotonic()) > 0:
-        await asyncio.sleep(3600 if idle is None else left)
 
 
 async def exited(process: asyncio.subprocess.Process, seconds: float = math.inf) -> None:
@@ -467,10 +430,6 @@ async def exited(process: asyncio.subprocess.Process, seconds: float = math.inf)
     ):  # `process.wait` waits for the streams, too
         await asyncio.sleep(pause)
         pause = min(0.05, pause * 1.5)
-
-
-async def _waited(process: asyncio.subprocess.Process) -> None:
-    await process.wait()
 
 
 def _meant(name: str, exit_code: int, care: Care, kept: Kept) -> int:
@@ -495,12 +454,9 @@ class Kept:
         self._first = bytearray()
         self._last = bytearray()
         self._dropped = 0
-        self.heard = time.monotonic()
-        """When something came last."""
 
     def add(self, chunk: bytes) -> None:
         """Take in what came next."""
-        self.heard = time.monotonic()
         room = self._half - len(self._first)
         self._first += chunk[:room]
         self._last += chunk[room:] if room < len(chunk) else b""

@@ -31,13 +31,8 @@ class _Python(msgspec.Struct):
     totals: _Totals
 
 
-class _Share(msgspec.Struct):
-    covered: int
-    total: int
-
-
 class _Lines(msgspec.Struct):
-    lines: _Share
+    lines: Coverage
 
 
 class _Istanbul(msgspec.Struct):
@@ -48,7 +43,7 @@ def _json(content: bytes) -> Coverage | None:
     if (python := decoded(content, _Python)) is not None:
         return Coverage(covered=python.totals.covered, total=python.totals.total)
     if (istanbul := decoded(content, _Istanbul)) is not None:
-        return Coverage(covered=istanbul.total.lines.covered, total=istanbul.total.lines.total)
+        return istanbul.total.lines
     return None
 
 

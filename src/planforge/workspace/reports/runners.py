@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from planforge.kernel.evidence import Counts
-from planforge.workspace.reports.tally import Tally, counted, counts_in, plain
+from planforge.workspace.reports.tally import Tally, counted, counts_in, numbers_in, plain
 from planforge.workspace.reports.tap import node_summary, read_tap
 
 Found = Iterator[tuple[int, Counts]]
@@ -34,27 +35,22 @@ class Runner(NamedTuple):
 
 # Python
 
-RAN = re.compile(r"^Ran (\d{1,9}) tests? in ", re.MULTILINE)
-ENDED = re.compile(r"^(?:OK|FAILED|NO TESTS RAN)(?: \(([a-z0-9=, ]+)\))?\s*$", re.MULTILINE)
+RAN = re.compile(r"^Ran \d{1,9} tests? in ", re.MULTILINE)
+UNITTEST = re.compile(
+    r"^Ran (?P<total>\d{1,9}) tests? in .*\n(?:(?!Ran \d{1,9} tests? in ).*\n)*?"
+    r"(?:OK|FAILED|NO TESTS RAN)(?: \((?P<words>[a-z0-9=, ]+)\))?\s*$",
+    re.MULTILINE,
+)
 FAILING = re.compile(r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (\S+) \(([^)\s]+)\)", re.MULTILINE)
 
 
 def read_unittest(output: str) -> Tally | None:
     """Read the closing lines of Python's own `unittest`; where there are several, none can be believed."""
-    ran = list(RAN.finditer(output))
-    ended = ENDED.search(output, ran[0].end()) if len(ran) == 1 else None
-    if ended is None:
+    summary = UNITTEST.search(output)
+    if summary is None or len(RAN.findall(output)) != 1:
         return None
-    numbers = _numbers(ended[1] or "", r"([a-z]+(?: [a-z]+)?)=(\d{1,9})")
-    total = int(ran[0][1])
-    bad = sum(numbers.get(name, 0) for name in ("failures", "errors", "unexpected successes"))
-    skipped = numbers.get("skipped", 0)
-    counts = counted(total=total, passed=max(total - bad - skipped, 0), failed=bad, skipped=skipped)
-    return Tally(counts, tuple(sorted(set(_unittest_names(output)))) if bad else ())
-
-
-def _numbers(text: str, pattern: str) -> dict[str, int]:
-    return {name: int(number) for name, number in re.findall(pattern, text)}
+    counts = counts_in(summary)
+    return Tally(counts, tuple(sorted(set(_unittest_names(output)))) if counts.failed else ())
 
 
 def _unittest_names(output: str) -> Iterator[str]:
@@ -63,60 +59,27 @@ def _unittest_names(output: str) -> Iterator[str]:
 
 
 PYTEST = re.compile(
-    r"^(?:=+ )?((?:\d+ [a-z]+(?: [a-z]+)?, )*\d+ [a-z]+(?: [a-z]+)?|no tests (?:ran|collected))"
+    r"^(?=.*\b(?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?|no tests)\b)"
+    r"(?:=+ )?(?P<words>(?:\d+ [a-z]+(?: [a-z]+)?, )*\d+ [a-z]+(?: [a-z]+)?|no tests (?:ran|collected))"
     r" in \d+(?:\.\d+)?s(?: \([\d:, a-z]+\))?(?: =+)?$",
     re.MULTILINE,
 )
-PYTEST_WORDS = r"(\d{1,9}) (passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)\b"
 PYTEST_NAMES = re.compile(r"^(?:FAILED|ERROR) ([^\s\[]+\[[^\n]*?\](?= - |$)|(?:(?! - )[^\n])+)", re.MULTILINE)
 
 
-def pytest_numbers(line: str) -> dict[str, int]:
-    """How many of each kind are in pytest's last line."""
-    found: dict[str, int] = {}
-    for number, word in re.findall(PYTEST_WORDS, line):
-        name = {"errors": "error", "warnings": "warning"}.get(word, word)
-        found[name] = found.get(name, 0) + int(number)
-    return found
-
-
-def pytest_lines(output: str) -> list[dict[str, int]]:
+def pytest_lines(output: str) -> list[Counter[str]]:
     """The numbers of every last line of pytest in `output`."""
-    return [pytest_numbers(match[1]) for match in PYTEST.finditer(plain(output))]
+    return [numbers_in(match["words"]) for match in PYTEST.finditer(plain(output))]
 
 
 def pytest_warnings(output: str) -> int | None:
     """How often pytest warned, if its last line is in `output`."""
     lines = pytest_lines(output)
-    return sum(numbers.get("warning", 0) for numbers in lines) if lines else None
-
-
-def _pytest(text: str) -> Found:
-    for match in PYTEST.finditer(text):
-        numbers = pytest_numbers(match[1])
-        if numbers or match[1].startswith("no tests"):
-            yield (
-                match.start(),
-                counted(
-                    passed=numbers.get("passed", 0) + numbers.get("xpassed", 0),
-                    failed=numbers.get("failed", 0) + numbers.get("error", 0),
-                    skipped=numbers.get("skipped", 0) + numbers.get("xfailed", 0),
-                ),
-            )
+    return sum(numbers["warning"] + numbers["warnings"] for numbers in lines) if lines else None
 
 
 def _pytest_names(text: str) -> Iterable[str]:
     return (name.strip() for name in PYTEST_NAMES.findall(text) if not name.startswith("("))
-
-
-def _unittest(text: str) -> Found:
-    ran = list(RAN.finditer(text))
-    ends = [*(match.start() for match in ran[1:]), len(text)]
-    for match, end in zip(ran, ends, strict=False):
-        part = text[match.start() : end]
-        tally = read_unittest(part)
-        if tally is not None:
-            yield match.start(), tally.counts
 
 
 # Compiled languages
@@ -182,13 +145,15 @@ def _ctest_names(text: str) -> Iterable[str]:
 # JavaScript
 
 JEST = re.compile(
-    r"^Test Suites: (?:(\d{1,9}) failed)?[^\n]*\nTests: +(?:(\d{1,9}) failed, )?(?:(\d{1,9}) skipped, )?"
-    r"(?:(\d{1,9}) todo, )?(?:(\d{1,9}) passed, )?(\d{1,9}) total$",
+    r"^Test Suites: (?:(?P<broken>\d{1,9}) failed)?[^\n]*\n"
+    r"Tests: +(?P<words>(?:\d{1,9} (?!passed)[a-z]+, )*)(?:(?P<passed>\d{1,9}) passed, )?"
+    r"(?P<total>\d{1,9}) total$",
     re.MULTILINE,
 )
 JEST_NAMES = re.compile(r"^  ● (?!Console|Test suite failed)(.+?)$", re.MULTILINE)
 VITEST = re.compile(
-    r"^ *Test Files  (?:(\d{1,9}) failed)?[^\n]*\n *Tests  (.*?)(?: \((\d{1,9})\))?$|^ *Tests  (no tests)$",
+    r"^ *Test Files  (?:(?P<broken>\d{1,9}) failed)?[^\n]*\n *Tests  (?P<words>.*?)(?: \(\d{1,9}\))?$"
+    r"|^ *Tests  no tests$",
     re.MULTILINE,
 )
 VITEST_NAMES = re.compile(r"^ FAIL +(\S[^\n]* > [^\n]+)$", re.MULTILINE)
@@ -217,28 +182,6 @@ JASMINE = re.compile(
 )
 
 
-def _jest(text: str) -> Found:
-    for match in JEST.finditer(text):
-        suites, failed, skipped, todo, passed, total = (int(number or 0) for number in match.groups())
-        broken = suites if not failed else 0  # files whose tests could not be run
-        yield (
-            match.start(),
-            counted(total=total + broken, passed=passed, failed=failed + broken, skipped=skipped + todo),
-        )
-
-
-def _vitest(text: str) -> Found:
-    for match in VITEST.finditer(text):
-        numbers = {word: int(number) for number, word in re.findall(r"(\d{1,9}) (\w+)", match[2] or "")}
-        failed = numbers.get("failed", 0)
-        broken = int(match[1] or 0) if not failed else 0
-        skipped = numbers.get("skipped", 0) + numbers.get("todo", 0)
-        yield (
-            match.start(),
-            counted(passed=numbers.get("passed", 0), failed=failed + broken, skipped=skipped),
-        )
-
-
 def _mocha_names(text: str) -> Iterable[str]:
     return (" ".join(name.split()) for name in MOCHA_NAMES.findall(text))
 
@@ -263,7 +206,8 @@ MINITEST = re.compile(
 )
 PHPUNIT_BEGINS = re.compile(r"^PHPUnit \d+\.\S+ by ", re.MULTILINE)
 PHPUNIT = re.compile(
-    r"^OK \((\d{1,9}) tests?, \d+ assertions?\)$|^(Tests: \d+, Assertions: \d+.*)\.$|^No tests executed!$",
+    r"^(?:OK \((?=\d{1,9} tests?, \d+ assertions?\)$)|(?=Tests: \d+, Assertions: \d+))(?P<words>.*)[).]$"
+    r"|^No tests executed!$",
     re.MULTILINE,
 )
 PHPUNIT_NAMES = re.compile(r"^\d+\) (\S+::\S+)", re.MULTILINE)
@@ -279,24 +223,15 @@ DOTNET = re.compile(
 )
 
 
-def _phpunit(text: str) -> Found:
-    for match in PHPUNIT.finditer(text):
-        numbers = _numbers(match[2] or "", r"(\w+): (\d{1,9})")
-        total = int(match[1] or numbers.get("Tests", 0))
-        bad = sum(numbers.get(word, 0) for word in ("Failures", "Errors"))
-        skipped = sum(numbers.get(word, 0) for word in ("Skipped", "Incomplete"))
-        yield match.start(), counted(total=total, passed=total - bad - skipped, failed=bad, skipped=skipped)
-
-
 RUNNERS: dict[str, Runner] = {
-    "pytest": Runner(_pytest, _pytest_names, re.compile(r"^=+ test session starts =+$", re.MULTILINE)),
-    "unittest": Runner(_unittest, _unittest_names),
+    "pytest": Runner(PYTEST, _pytest_names, re.compile(r"^=+ test session starts =+$", re.MULTILINE)),
+    "unittest": Runner(UNITTEST, _unittest_names),
     "cargo": Runner(CARGO, CARGO_NAMES.findall, CARGO_BEGINS),
     "go": Runner(_go, _go_names),
     "ctest": Runner(_ctest, _ctest_names, CTEST_BEGINS),
     "surefire": Runner(SUREFIRE, SUREFIRE_NAMES.findall, SUREFIRE_BEGINS),
-    "jest": Runner(_jest, JEST_NAMES.findall),
-    "vitest": Runner(_vitest, VITEST_NAMES.findall),
+    "jest": Runner(JEST, JEST_NAMES.findall),
+    "vitest": Runner(VITEST, VITEST_NAMES.findall),
     "mocha": Runner(MOCHA, _mocha_names),
     "node": Runner(NODE, _node_names, NODE_BEGINS, own_heading=False),
     "bun": Runner(BUN),
@@ -304,7 +239,7 @@ RUNNERS: dict[str, Runner] = {
     "jasmine": Runner(JASMINE),
     "rspec": Runner(RSPEC, lambda text: (name for _, name in RSPEC_NAMES.findall(text))),
     "minitest": Runner(MINITEST),
-    "phpunit": Runner(_phpunit, PHPUNIT_NAMES.findall, PHPUNIT_BEGINS),
+    "phpunit": Runner(PHPUNIT, PHPUNIT_NAMES.findall, PHPUNIT_BEGINS),
     "exunit": Runner(EXUNIT),
     "dotnet": Runner(DOTNET),
 }

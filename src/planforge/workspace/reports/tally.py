@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -61,18 +62,38 @@ def counted(*, passed: int = 0, failed: int = 0, skipped: int = 0, total: int | 
 
 
 COUNTED = {
-    "passed": ("passed", "measured"),
-    "failed": ("failed", "errors", "cancelled", "outside"),
-    "skipped": ("skipped", "todo"),
+    "passed": ("passed", "measured", "xpassed"),
+    "failed": ("failed", "failures", "error", "errors", "unexpected successes", "cancelled"),
+    "skipped": ("skipped", "xfailed", "incomplete", "todo"),
 }
-"""What a group of a pattern counts, by its name; `outside` is what failed and is in no total."""
+"""What the number in a group of a pattern counts by the group's name, or one beside a word by the word."""
+TOTALS = ("total", "test", "tests")
+
+WORDS = re.compile(r"(\d{1,9}) ([a-z]+)|([a-z]+(?: [a-z]+)?)(?:=|: )(\d{1,9})", re.IGNORECASE)
+
+
+def numbers_in(text: str) -> Counter[str]:
+    """The numbers in a text by the words beside them: `2 failed`, `failures=2`, `Failures: 2`."""
+    found = Counter[str]()
+    for before, word, name, after in WORDS.findall(text):
+        found[(word or name).lower()] += int(before or after)
+    return found
 
 
 def counts_in(summary: re.Match[str]) -> Counts:
-    """The counts of a summary; where it does not say how many tests passed, the rest of the total did."""
-    numbers = {name: int(number or 0) for name, number in summary.groupdict().items()}
-    found = {kind: sum(numbers.get(name, 0) for name in names) for kind, names in COUNTED.items()}
-    total = numbers["total"] + numbers.get("outside", 0) if "total" in numbers else None
+    """
+    The counts of a summary, by the names of its groups and by the words in its group `words`.
+
+    What failed `outside` of tests is in no total. Nor are `broken` files, whose tests could not be run: they
+    are counted if no test failed. Where it is not said how many tests passed, the rest of the total did.
+    """
+    groups = summary.groupdict()
+    numbers = numbers_in(groups.pop("words", None) or "")
+    numbers.update({name: int(number or 0) for name, number in groups.items()})
+    found = {kind: sum(numbers[name] for name in names) for kind, names in COUNTED.items()}
+    beyond = numbers["outside"] + (0 if found["failed"] else numbers["broken"])
+    found["failed"] += beyond
+    total = next((numbers[name] + beyond for name in TOTALS if name in numbers), None)
     if total is not None and "passed" not in numbers:
         found["passed"] = max(total - found["failed"] - found["skipped"], 0)
     return counted(**found, total=total)

@@ -20,19 +20,20 @@ CAPTURING = ("pytest",)
 """Runners that keep what tests print, and show it when one fails."""
 
 
-class _Summary(NamedTuple):
-    """One summary, and where it stands."""
+class _Mark(NamedTuple):
+    """Where a summary stands, or where a session begins."""
 
-    runner: str
     position: int
-    counts: Counts
+    runner: str
+    counts: Counts | None
+    """Those of a summary; None for the beginning of a session."""
 
 
 def read_summaries(output: str) -> Tally | None:
     """The tests of all runners whose summaries are in `output`; with a doubt where they do not add up."""
     text = plain(output)
     found = [
-        _Summary(name, position, counts)
+        _Mark(position, name, counts)
         for name, runner in RUNNERS.items()
         for position, counts in runner.found(text)
     ]
@@ -41,7 +42,7 @@ def read_summaries(output: str) -> Tally | None:
     taken, doubt = _separate(text, found)
     if LEFT_OUT.search(text) and len(taken) > 1:
         doubt = "its output is too long to be counted"
-    whole = added(Tally(summary.counts, ()) for summary in taken) or Tally(counted(), ())
+    whole = added(Tally(summary.counts, ()) for summary in taken if summary.counts) or Tally(counted(), ())
     runners = dict.fromkeys(summary.runner for summary in taken)
     failing = in_order(
         {name for runner in runners for name in RUNNERS[runner].failing(text)} if whole.counts.failed else ()
@@ -51,38 +52,30 @@ def read_summaries(output: str) -> Tally | None:
     )
 
 
-class _Mark(NamedTuple):
-    """Where a session begins, or what ends it."""
-
-    position: int
-    runner: str
-    summary: _Summary | None
-
-
-def _separate(text: str, found: list[_Summary]) -> tuple[list[_Summary], str]:
+def _separate(text: str, found: list[_Mark]) -> tuple[list[_Mark], str]:
     """
     The summaries that count, and why they do not add up, if so.
 
     What another runner prints within a session of one that captures is what a test printed, and part of
     no sum.
     """
-    marks = [_Mark(summary.position, summary.runner, summary) for summary in found]
+    marks = [*found]
     ended = {summary.runner for summary in found}
     for name, runner in RUNNERS.items():
         if runner.begins and (runner.own_heading or name in ended):
             marks += [_Mark(match.start(), name, None) for match in runner.begins.finditer(text)]
-    taken: list[_Summary] = []
+    taken: list[_Mark] = []
     lone = 0
     inside = ""
     for mark in sorted(marks, key=lambda mark: mark.position):
-        if mark.summary is None:
+        if mark.counts is None:
             if inside == mark.runner:
                 return found, "one session of tests began within another"
             inside = inside or mark.runner
         elif inside in ("", mark.runner):
             lone += not inside
             inside = ""
-            taken.append(mark.summary)
+            taken.append(mark)
         elif inside not in CAPTURING:
             return found, f"a summary of {mark.runner} stands within a session of {inside}"
     if inside:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import msgspec
 
@@ -62,66 +63,57 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Where is noted what was started, so that it can be found again after a crash; None for nowhere."""
 
 
+class Beside(TypedDict, total=False):
+    """What there is besides the place that a program works in."""
+
+    state: Path | None
+    """Our own directory, which is hidden; by default the one in the repository."""
+    visible: Sequence[Path]
+
+
 def reading(
     worktree: Path,
     *,
     repository: Path | None = None,
-    state: Path | None = None,
     own: Sequence[Path] = (),
-    visible: Sequence[Path] = (),
-    hidden: Sequence[Path] = (),
-    memory_bytes: int | None = None,
+    **beside: Unpack[Beside],
 ) -> Policy:
     """For planning and reviewing: nothing can be changed but `own`, the agent's own directories."""
-    return _policy(worktree, repository, state, own, visible, hidden, network=True, memory_bytes=memory_bytes)
+    return _policy(worktree, repository, own, network=True, **beside)
 
 
 def writing(
     worktree: Path,
     *,
     repository: Path | None = None,
-    state: Path | None = None,
     own: Sequence[Path] = (),
-    visible: Sequence[Path] = (),
     writable: Sequence[Path] = (),
-    hidden: Sequence[Path] = (),
-    memory_bytes: int | None = None,
+    **beside: Unpack[Beside],
 ) -> Policy:
     """For implementing: the worktree can be changed, its `.git` cannot."""
-    changed = (worktree, *own, *writable)
-    return _policy(
-        worktree, repository, state, changed, visible, hidden, network=True, memory_bytes=memory_bytes
-    )
+    return _policy(worktree, repository, (worktree, *own, *writable), network=True, **beside)
 
 
 def verifying(
     checkout: Path,
     *,
     repository: Path | None = None,
-    state: Path | None = None,
-    visible: Sequence[Path] = (),
     writable: Sequence[Path] = (),
-    hidden: Sequence[Path] = (),
     network: bool = False,
-    memory_bytes: int | None = None,
+    **beside: Unpack[Beside],
 ) -> Policy:
     """For checks: the checkout can be changed, and nothing is asked of the network."""
-    changed = (checkout, *writable)
-    return _policy(
-        checkout, repository, state, changed, visible, hidden, network=network, memory_bytes=memory_bytes
-    )
+    return _policy(checkout, repository, (checkout, *writable), network=network, **beside)
 
 
 def _policy(
     place: Path,
     repository: Path | None,
-    state: Path | None,
     writable: Sequence[Path],
-    visible: Sequence[Path],
-    hidden: Sequence[Path],
     *,
     network: bool,
-    memory_bytes: int | None,
+    state: Path | None = None,
+    visible: Sequence[Path] = (),
 ) -> Policy:
     if state is None and repository is not None:
         state = repository / STATE
@@ -131,9 +123,8 @@ def _policy(
         writable=tuple(writable),
         read_only=(place / ".git", *git),
         visible=(place, *whole, *git, *visible),
-        hidden=(*((state,) if state else ()), *hidden),
+        hidden=(state,) if state else (),
         network=network,
-        memory_bytes=memory_bytes,
         records=state / RECORDS if state else None,
     )
 

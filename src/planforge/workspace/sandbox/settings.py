@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Unpack
 
 import msgspec
 
 from planforge.workspace.sandbox import levels
-from planforge.workspace.sandbox.policy import MANY_PROCESSES, Level, Policy, reading, verifying, writing
+from planforge.workspace.sandbox.policy import (
+    MANY_PROCESSES,
+    Beside,
+    Level,
+    Policy,
+    reading,
+    verifying,
+    writing,
+)
 
 MEBIBYTE = 1024**2
 
@@ -40,40 +48,22 @@ class Sandboxing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return levels.chosen(self.level, unconfined=self.unconfined)
 
     def reading(
-        self,
-        worktree: Path,
-        root: Path,
-        *,
-        state: Path | None = None,
-        own: Sequence[Path] = (),
-        visible: Sequence[Path] = (),
+        self, worktree: Path, root: Path, *, own: Sequence[Path] = (), **beside: Unpack[Beside]
     ) -> Policy:
         """For whoever plans or reviews in `worktree` of the repository at `root`."""
-        policy = reading(worktree, repository=root, state=state, own=own, visible=visible)
-        return self._applied(policy, root)
+        return self._applied(reading(worktree, repository=root, own=own, **beside), root)
 
     def writing(
-        self,
-        worktree: Path,
-        root: Path,
-        *,
-        state: Path | None = None,
-        own: Sequence[Path] = (),
-        visible: Sequence[Path] = (),
+        self, worktree: Path, root: Path, *, own: Sequence[Path] = (), **beside: Unpack[Beside]
     ) -> Policy:
         """For whoever implements there."""
         more = places(self.writable, root)
-        policy = writing(worktree, repository=root, state=state, own=own, visible=visible, writable=more)
-        return self._applied(policy, root)
+        return self._applied(writing(worktree, repository=root, own=own, writable=more, **beside), root)
 
-    def verifying(
-        self, checkout: Path, root: Path, *, state: Path | None = None, visible: Sequence[Path] = ()
-    ) -> Policy:
+    def verifying(self, checkout: Path, root: Path, **beside: Unpack[Beside]) -> Policy:
         """For a check in `checkout` of the repository at `root`."""
         more = places(self.writable, root)
-        policy = verifying(
-            checkout, repository=root, state=state, visible=visible, writable=more, network=self.network
-        )
+        policy = verifying(checkout, repository=root, writable=more, network=self.network, **beside)
         return self._applied(policy, root)
 
     def _applied(self, policy: Policy, root: Path) -> Policy:

@@ -26,7 +26,7 @@ from planforge.workspace.files import beneath, links
 from planforge.workspace.files.links import Inode, Leading
 from planforge.workspace.git import Git
 from planforge.workspace.git.checkouts import ignored
-from planforge.workspace.git.objects import NAME, shown
+from planforge.workspace.git.objects import NAME, entries, shown
 from planforge.workspace.watch import guarded_files, snapshots
 from planforge.workspace.watch.snapshots import Difference, Snapshot
 from planforge.workspace.watch.surroundings import Seen, Surroundings
@@ -301,12 +301,8 @@ class Watch:
 
     def _given(self) -> dict[bytes, str]:
         """The symbolic links that the commit has, with the names of their contents."""
-        found = {}
-        for line in self._git.run("ls-tree", "-r", "-z", "--full-tree", self._base).stdout.split(b"\0"):
-            if line.startswith(b"120000 "):
-                meta, _, path = line.partition(b"\t")
-                found[path] = meta.split()[2].decode()
-        return found
+        found = entries(self._git, self._base)
+        return {entry.path: entry.blob for entry in found if entry.link}
 
     def _holding(self, now: Seen) -> set[Inode]:
         """The files that must not be changed; only asked where the worktree shares a file with somebody."""

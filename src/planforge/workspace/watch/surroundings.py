@@ -23,11 +23,9 @@ from planforge.workspace.git.checkouts import tracked
 from planforge.workspace.watch import guarded_files, snapshots
 from planforge.workspace.watch.guarded_files import Entry, Marks
 from planforge.workspace.watch.snapshots import Snapshot
+from planforge.workspace.worktrees import FRESH
 
 THREADS = 4
-
-FRESH = "check-"
-"""How the names of checkouts begin in which checks run."""
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):

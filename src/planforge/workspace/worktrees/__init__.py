@@ -24,18 +24,18 @@ from planforge.errors import GitFailed, SecretFound
 from planforge.kernel.effects import Checkout, Patch
 from planforge.kernel.locks import held
 from planforge.kernel.objects import write_atomically
-from planforge.workspace.archive import ARCHIVE, Archive, free, refs, slug
+from planforge.workspace.archive import Archive, free, refs, slug
 from planforge.workspace.archive.quarantine import Quarantine
-from planforge.workspace.git import Git, patches
+from planforge.workspace.git import Git, checkouts, patches
 from planforge.workspace.git.objects import NAME
 from planforge.workspace.keeping import Keeping, Leaving, contents, directories, entries, leftovers
 from planforge.workspace.keeping.contents import Finder
 from planforge.workspace.keeping.leftovers import Opened
 
-__all__ = ["ARCHIVE", "Worktrees", "changing"]
-
 FRESH = "check-"
+"""How the names of checkouts begin in which checks run."""
 GONE = ".gone-"
+"""…and those of directories that are being removed."""
 TRIES = 5
 
 
@@ -51,15 +51,14 @@ class Worktrees:
     The worktrees of one run.
 
     Given a finder of secrets, no file in which it finds one gets into git from a worktree that is
-    put away; `withhold` says so of single files.
+    put away.
     """
 
     def __init__(self, git: Git, state: Path, run: str, *, secret: Finder | None = None) -> None:
         self._git = git
         self._directory = state / "worktrees" / run
         self._archive = Archive(git, run)
-        self._quarantine = Quarantine(state, run)
-        self._keeping = Keeping(git, self._archive, self._quarantine, secret)
+        self._keeping = Keeping(git, self._archive, Quarantine(state, run), secret)
         self._secret = secret
         self._commits: set[str] = set()
         self.not_kept: list[str] = []
@@ -74,7 +73,7 @@ class Worktrees:
     def opened(self, name: str) -> Opened | None:
         """What was noted when the worktree was made, if the note is to be believed."""
         with suppress(OSError, UnicodeDecodeError):
-            commit, _, rest = self._beside(name, "base").read_text().partition("\n")
+            commit, _, rest = self._note(name).read_text().partition("\n")
             if not self._is_commit(commit):
                 return None
             with suppress(msgspec.DecodeError):
@@ -114,7 +113,7 @@ class Worktrees:
         _remove_all(gone)
 
     def tree(self, name: str) -> str:
-        """The tree of everything in the worktree that git does not ignore and that is not withheld."""
+        """The tree of everything in the worktree that git does not ignore."""
         path, opened = self.path(name), self.opened(name)
         if opened is None or path.is_symlink():
             raise GitFailed(f"`{path}` is not the worktree that was made there")
@@ -126,8 +125,7 @@ class Worktrees:
             return seen
 
         finder = search if self._secret else None
-        withheld = self._withheld(name)
-        tree = contents.take(self._git, path, opened.commit, withheld=withheld, secret=finder).tree
+        tree = contents.take(self._git, path, opened.commit, secret=finder).tree
         if found:
             shown = ", ".join(map(str, found[:3])) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
             raise SecretFound(f"it holds what looks like a secret: {shown}")
@@ -149,20 +147,6 @@ class Worktrees:
         return patches.rebase(
             self._git, commit, onto, lambda tree, message: self.keep(tree, onto, message, label, at)
         )
-
-    def withhold(self, name: str, paths: Sequence[str], why: str) -> None:
-        """
-        Keep files of a worktree out of git from here on; their bytes go into the quarantine.
-
-        Every tree of the worktree has them as they were at its base. Commits of the agent's own that
-        hold them are kept in the quarantine too, not under a ref.
-        """
-        encoded = [os.fsencode(path) for path in paths]
-        with changing(self._git):
-            listed = dict.fromkeys((*self._withheld(name), *encoded))
-            text = msgspec.json.encode([path.decode("utf-8", "surrogateescape") for path in listed])
-            write_atomically(self._beside(name, "withheld"), text)
-            self._quarantine.copy(name, self.path(name), encoded, why)
 
     def make_fresh(self, commit: str) -> Path:
         """A checkout of `commit` that nobody has worked in."""
@@ -208,27 +192,21 @@ class Worktrees:
         """The worktrees of this run that have left files, an entry of git's, or a note of ours."""
         found = {path for path in self._directory.glob("[!.]*") if path.is_dir()}
         found |= {path.with_name(path.name[1:-5]) for path in self._directory.glob(".?*.base")}
-        ours = os.fsencode(self._directory.resolve())
-        for _, place in entries.entries(self._git):
-            if os.path.dirname(place) == ours:  # noqa: PTH120  (bytes, which need not be text)
-                found.add(self._directory / os.fsdecode(os.path.basename(place)))  # noqa: PTH119
+        ours = self._directory.resolve()
+        found |= {
+            self._directory / place.name for _, place in checkouts.entries(self._git) if place.parent == ours
+        }
         return sorted(found)
 
-    # Notes beside a worktree
+    # The note beside a worktree
 
-    def _beside(self, name: str, kind: str) -> Path:
-        return self._directory / f".{name}.{kind}"
+    def _note(self, name: str) -> Path:
+        return self._directory / f".{name}.base"
 
     def _write_note(self, name: str, opened: Opened) -> None:
         # The commit in a line of its own, so that it can be read whatever is the matter with the rest.
         body = msgspec.json.encode(opened)
-        write_atomically(self._beside(name, "base"), opened.commit.encode() + b"\n" + body)
-
-    def _withheld(self, name: str) -> list[bytes]:
-        with suppress(OSError, msgspec.DecodeError):
-            listed = msgspec.json.decode(self._beside(name, "withheld").read_bytes(), type=list[str])
-            return [os.fsencode(path) for path in listed]
-        return []
+        write_atomically(self._note(name), opened.commit.encode() + b"\n" + body)
 
     def _stem(self, name: str) -> str:
         return f"{self._archive.work}/{slug(name)}"
@@ -279,8 +257,7 @@ class Worktrees:
             gone = self._take_away(path)
             delete = {ref: leaving.refs[ref] for ref in leaving.own if ref not in elsewhere}
             if not delete or self._archive.change(create={}, delete=delete):
-                for kind in ("withheld", "base"):
-                    self._beside(name, kind).unlink(missing_ok=True)
+                self._note(name).unlink(missing_ok=True)
                 return gone
             _remove_all(gone)  # its branch moved meanwhile, so there is something new to keep
         raise GitFailed(f"somebody keeps working on the branch of worktree `{name}`")
@@ -303,7 +280,7 @@ class Worktrees:
         """Everything that belongs to a worktree; `None` if nothing is left of it."""
         path, there = self.path(name), refs(self._git)
         places, own = entries.at(self._git, path), self._own(name, there)
-        noted = self._beside(name, "base").exists()
+        noted = self._note(name).exists()
         if not (places or own or noted or os.path.lexists(path)):
             return None
         opened = self.opened(name)
@@ -317,7 +294,6 @@ class Worktrees:
             own=tuple(own),
             opened=opened,
             refs=there,
-            withheld=tuple(self._withheld(name)),
         )
 
     def _take_away(self, path: Path) -> list[Path]:

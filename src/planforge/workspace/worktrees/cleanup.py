@@ -9,7 +9,6 @@ driven is touched, and nothing that is not ours.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from enum import StrEnum
@@ -20,7 +19,7 @@ import msgspec
 from planforge.actions import Action, Advice
 from planforge.errors import GitFailed
 from planforge.workspace.archive import ARCHIVE, BASES, WORK, Archive, catalogue, quarantine, refs
-from planforge.workspace.git import Git
+from planforge.workspace.git import Git, checkouts
 from planforge.workspace.keeping import directories, entries
 from planforge.workspace.keeping.contents import Finder
 from planforge.workspace.keeping.leftovers import beyond
@@ -85,13 +84,12 @@ Moments = Callable[[str], datetime | None]
 
 def survey(git: Git, state: Path, standing: Standings, last: Moments, wishes: Wishes) -> list[Item]:
     """Everything that is there, and whether it goes."""
-    return [
-        *_places(git, state, standing, wishes),
-        *_branches(git, state, standing, wishes),
-        *_archived(git, standing, last, wishes),
-        *_quarantined(state, standing, wishes),
-        *_bases(git, state, standing, last, wishes),
-    ]
+    found = [*_places(git, state, standing, wishes), *_branches(git, state, standing, wishes)]
+    if (before := wishes.before) is not None:
+        found += _archived(git, standing, last, before, also=wishes.archived)
+        found += _quarantined(state, standing, before, also=wishes.archived)
+        found += _bases(git, state, standing, last, before)
+    return found
 
 
 def _places(git: Git, state: Path, standing: Standings, wishes: Wishes) -> Iterator[Item]:
@@ -107,10 +105,7 @@ def _runs(git: Git, state: Path) -> list[str]:
     """The runs that have worktrees of ours, also if only git remembers them."""
     home = (state / "worktrees").resolve()
     found = {path.name for path in home.glob("*") if path.is_dir() and not path.is_symlink()}
-    for _, place in entries.entries(git):
-        path = Path(os.fsdecode(place))
-        if path.parent.parent == home:
-            found.add(path.parent.name)
+    found |= {path.parent.name for _, path in checkouts.entries(git) if path.parent.parent == home}
     return sorted(found)
 
 
@@ -164,8 +159,7 @@ def _checked_out(git: Git, state: Path) -> dict[str, str]:
     """The branches that are checked out in the person's own worktrees, and where."""
     home = (state / "worktrees").resolve()
     found = {entries.head(git.git_dir).removeprefix("ref: "): str(git.top)}
-    for entry, place in entries.entries(git):
-        path = Path(os.fsdecode(place))
+    for entry, path in checkouts.entries(git):
         if not path.is_relative_to(home):
             found[entries.head(entry).removeprefix("ref: ")] = str(path)
     return found
@@ -182,18 +176,19 @@ def _unarchived(git: Git, commit: str, there: dict[str, str]) -> int:
     return len(beyond(git, [commit], known) or {})
 
 
-def _archived(git: Git, standing: Standings, last: Moments, wishes: Wishes) -> Iterator[Item]:
-    if wishes.before is None:
-        return
+def _archived(
+    git: Git, standing: Standings, last: Moments, before: datetime, *, also: bool
+) -> Iterator[Item]:
+    """Work that is old enough; what has not landed goes if that is `also` asked for."""
     for work in catalogue.everything(git):
-        if not _is_old(datetime.fromisoformat(work.at), last(work.run), wishes.before):
+        if not _is_old(datetime.fromisoformat(work.at), last(work.run), before):
             continue
         goes, reason = False, "it has not landed"
         if standing(work.run) is not Standing.ENDED:
             reason = f"`{work.run}` has not ended"
         elif work.landed:
             goes, reason = True, "it has landed: a branch or a tag reaches it"
-        elif wishes.archived:
+        elif also:
             goes, reason = True, "it has not landed, and you asked for that too"
         yield Item(
             kind=Kind.ARCHIVE, name=work.name, run=work.run, goes=goes, reason=reason, commit=work.commit
@@ -205,13 +200,11 @@ def _is_old(at: datetime, heard: datetime | None, before: datetime) -> bool:
     return max(at, heard or at) < before
 
 
-def _quarantined(state: Path, standing: Standings, wishes: Wishes) -> Iterator[Item]:
-    if wishes.before is None:
-        return
+def _quarantined(state: Path, standing: Standings, before: datetime, *, also: bool) -> Iterator[Item]:
     for found in quarantine.everything(state):
-        if datetime.fromisoformat(found.held.at) < wishes.before:
+        if datetime.fromisoformat(found.held.at) < before:
             run = found.held.run
-            goes = wishes.archived and standing(run) is Standing.ENDED
+            goes = also and standing(run) is Standing.ENDED
             yield Item(
                 kind=Kind.QUARANTINE,
                 name=f"{run}/{found.directory.name}",
@@ -222,17 +215,15 @@ def _quarantined(state: Path, standing: Standings, wishes: Wishes) -> Iterator[I
             )
 
 
-def _bases(git: Git, state: Path, standing: Standings, last: Moments, wishes: Wishes) -> Iterator[Item]:
+def _bases(git: Git, state: Path, standing: Standings, last: Moments, before: datetime) -> Iterator[Item]:
     """Marks that nothing needs: their runs ended long ago, and a branch or a tag reaches them."""
-    if wishes.before is None:
-        return
     there = refs(git, BASES)
     reached = catalogue.landed(git, there.values())
     for ref, commit in there.items():
         name = ref.removeprefix(f"{BASES}/")
         run = name.partition("/")[0]
         ended = standing(run) is Standing.ENDED and not (state / "worktrees" / run).exists()
-        if ended and commit in reached and (last(run) or wishes.before) <= wishes.before:
+        if ended and commit in reached and (last(run) or before) <= before:
             yield Item(
                 kind=Kind.BASE, name=name, run=run, goes=True, reason="a branch reaches it", commit=commit
             )

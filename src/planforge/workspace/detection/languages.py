@@ -1,4 +1,4 @@
-"""Rust, Go, the Java virtual machine, and C and C++ with CMake."""
+"""Rust, Go, Java, C with CMake, Ruby, PHP, Elixir, Deno and .NET, as far as one command does it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from planforge.workspace.checks import Report
 from planforge.workspace.detection.places import Finds, Passed, Place, found, table
 
 BUILD_DIRECTORY = ".planforge-build"
+JUNIT = "${reports}/junit.xml"
 
 
 def look(place: Place) -> Finds:
     """How projects of these languages are checked."""
-    yield from _cargo(place)
-    yield from _go(place)
-    yield from _maven(place)
-    yield from _gradle(place)
-    yield from _cmake(place)
+    for language in (_cargo, _go, _maven, _gradle, _cmake, _ruby, _php, _elixir, _deno, _dotnet):
+        yield from language(place)
 
 
 def _cargo(place: Place) -> Finds:
@@ -79,3 +77,44 @@ def _cmake(place: Place) -> Finds:
     junit = "${reports}/ctest.xml"
     words = ("ctest", "--test-dir", BUILD_DIRECTORY, "--output-on-failure", "--output-junit", junit)
     yield found("tests", "CMakeLists.txt", *words, report=Report.JUNIT, junit=junit)
+
+
+RAKE_TEST = re.compile(r"Rake::TestTask|Minitest::TestTask|^\s*task\s+:?test\b", re.MULTILINE)
+
+
+def _ruby(place: Place) -> Finds:
+    bundled = ("bundle", "exec") if place.has("Gemfile") else ()
+    if place.has(".rspec") or place.files("spec/**/*_spec.rb", 1):
+        yield found("tests", "specs of rspec", *bundled, "rspec")
+    elif RAKE_TEST.search(place.text("Rakefile") or ""):
+        yield found("tests", "task `test` of Rakefile", *bundled, "rake", "test")
+    if place.has(".rubocop.yml"):
+        yield found("lint", ".rubocop.yml", *bundled, "rubocop")
+
+
+def _php(place: Place) -> Finds:
+    if name := place.has("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
+        words = ("vendor/bin/phpunit", f"--log-junit={JUNIT}")
+        yield found("tests", name, *words, report=Report.JUNIT, junit=JUNIT)
+    elif "test" in table(place.json("composer.json"), "scripts"):
+        yield found("tests", "script `test` of composer.json", "composer", "run-script", "test")
+
+
+def _elixir(place: Place) -> Finds:
+    if place.has("mix.exs"):
+        yield found("build", "mix.exs", "mix", "compile")
+        yield found("tests", "mix.exs", "mix", "test")
+
+
+def _deno(place: Place) -> Finds:
+    if name := place.has("deno.json", "deno.jsonc"):
+        words = ("deno", "test", f"--junit-path={JUNIT}")
+        yield found("tests", name, *words, report=Report.JUNIT, junit=JUNIT)
+        yield found("lint", name, "deno", "lint")
+
+
+def _dotnet(place: Place) -> Finds:
+    projects = [*place.files("*.sln", 1), *place.files("*.slnx", 1), *place.files("*.csproj", 1)]
+    if projects:
+        yield found("build", projects[0].name, "dotnet", "build")
+        yield found("tests", projects[0].name, "dotnet", "test")
