@@ -13,23 +13,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from planforge import __version__
 from planforge.actions import see
 from planforge.agents import faults
 from planforge.agents.acp import quirks, sessions
-from planforge.agents.acp.answers import Ended, Implementation
+from planforge.agents.acp.answers import Ended
 from planforge.agents.acp.connection import Connection
 from planforge.agents.acp.listener import Listener
 from planforge.agents.acp.quirks import QUIRKS
-from planforge.agents.acp.requests import (
-    CANCEL,
-    INITIALIZE,
-    PROMPT,
-    PROTOCOL_VERSION,
-    Cancel,
-    Initialize,
-    Prompt,
-)
+from planforge.agents.acp.requests import CANCEL, HELLO, INITIALIZE, PROMPT, PROTOCOL_VERSION, Cancel, Prompt
 from planforge.agents.acp.sessions import Opened
 from planforge.agents.acp.updates import TextBlock
 from planforge.agents.acp.wire import Wire
@@ -196,10 +187,7 @@ class Conversation:
             self._place.noted(usage=self._usage(talk.result()), money=self._listener.meter.money)
 
     async def _converse(self) -> Ended:
-        ours = Implementation(name="planforge", version=__version__)
-        hello = await self._connection.ask(
-            INITIALIZE, Initialize(protocol_version=PROTOCOL_VERSION, client_info=ours)
-        )
+        hello = await self._connection.ask(INITIALIZE, HELLO)
         self._spoke = True
         if hello.protocol_version != PROTOCOL_VERSION:
             raise ValueError(f"it speaks version {hello.protocol_version}, Planforge {PROTOCOL_VERSION}")

@@ -67,10 +67,7 @@ def _written(project: Project, before: str, after: str) -> bool:
             root.make(path(project).rpartition("/")[0]).close()
         if text(project) != before:
             return False
-        mode = place.stat().st_mode & 0o777 if place.exists() else None
         write_atomically(place, after.encode())
-        if mode is not None:
-            place.chmod(mode)
     except OSError as error:
         raise InvalidInput(f"cannot write `{path(project)}`: {error.strerror}") from error
     return True
