@@ -7,6 +7,7 @@ import os
 import re
 import threading
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -252,7 +253,11 @@ def test_a_file_that_is_written_otherwise_is_changed_rightly_or_not_at_all(
 ) -> None:
     write(project, settings_)
     before = tomllib.loads(settings_)
-    for change in (lambda: registry.add(project, "more", ["x"]), lambda: registry.remove(project, "mine")):
+    changes: list[Callable[[], object]] = [
+        lambda: registry.add(project, "more", ["x"]),
+        lambda: registry.remove(project, "mine"),
+    ]
+    for change in changes:
         try:
             change()
         except (InvalidInput, NotFound):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from planforge.app.agents.budgets import Spending, accounts
+from planforge.app.agents.budgets import Spending
 from planforge.app.project import Project
 from planforge.app.settings import read
 from planforge.errors import AgentFailed, BudgetGone, InvalidInput
 from planforge.interfaces.cli.typed import text
 from planforge.kernel import budgets
-from planforge.kernel.budgets import Account
+from planforge.kernel.budgets import Account, accounts
 from planforge.kernel.driver import Call
 from planforge.kernel.effects import Access, AgentAnswer, RunAgent, Usage
 from planforge.kernel.events import Amounts
@@ -78,8 +78,8 @@ def test_a_call_is_charged_to_run_plan_role_and_step(tmp_path: Path) -> None:
     place = project(tmp_path)
     spend(place, answer(tokens=700))
     scopes = ["plan:plan-001", "role:run-001/developer", "run:run-001", "step:plan-001/phase-1"]
-    assert [found.scope for found in accounts(place)] == scopes
-    assert {(found.spent.tokens, found.reserved.tokens) for found in accounts(place)} == {(700, 0)}
+    assert [found.scope for found in accounts(place.ledger)] == scopes
+    assert {(found.spent.tokens, found.reserved.tokens) for found in accounts(place.ledger)} == {(700, 0)}
 
 
 def test_what_an_agent_does_not_report_costs_what_was_put_aside(tmp_path: Path) -> None:

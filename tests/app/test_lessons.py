@@ -197,10 +197,11 @@ def test_an_edit_that_comes_in_between_is_kept(project: Project) -> None:
     add(project)
     edits = iter(["\nA person's words.\n"])
 
-    def change(text: str) -> str:
+    def change(text: str) -> tuple[str, str]:
         if edit := next(edits, ""):
             file(project).write_text(file(project).read_text() + edit)
-        return document.changed(text, "name-files-from-the-root-of-the-checkout", {"Applied": "here"})
+        after = document.changed(text, "name-files-from-the-root-of-the-checkout", {"Applied": "here"})
+        return after, after
 
     after = lesson_file.change(project, change)
     assert after == file(project).read_text()

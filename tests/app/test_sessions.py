@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
-from planforge.app.agents.sessions import Conversation, Sessions, stream
+from planforge.app.agents.sessions import Sessions, stream, used
 from planforge.kernel.effects import Usage
 from planforge.kernel.events import SessionKept, SessionLost
 from planforge.kernel.ledger import Ledger
@@ -21,17 +23,26 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger.create(tmp_path, lambda: AT)
 
 
-def conversation(session: str = "s1", used: Usage | None = None) -> Conversation:
-    return Conversation(
-        session=session, home="homes/run-001/x/claude", began_at=AT.isoformat(), used=used, unfinished=False
+def conversation(session: str = "s1", **fields: Any) -> SessionKept:
+    kept = SessionKept(
+        run="run-001",
+        conversation=NAME,
+        agent="claude",
+        model="opus",
+        session=session,
+        home="homes/run-001/x/claude",
+        began_at=AT.isoformat(),
     )
+    return msgspec.structs.replace(kept, **fields)
 
 
 def test_a_conversation_is_found_again_by_another_process(ledger: Ledger) -> None:
-    used = Usage(input_tokens=100, output_tokens=10, cached_tokens=5)
-    Sessions(ledger, "run-001").keep(NAME, "claude", "opus", conversation(used=used))
+    kept = conversation(input_tokens=100, output_tokens=10, cached_tokens=5)
+    Sessions(ledger, "run-001").keep(kept)
     found = Sessions(ledger, "run-001").find(NAME, "claude", "opus")
-    assert found == conversation(used=used)
+    assert found == kept
+    assert used(found) == Usage(input_tokens=100, output_tokens=10, cached_tokens=5)
+    assert used(conversation()) is used(None) is None
 
 
 @pytest.mark.parametrize(
@@ -47,16 +58,16 @@ def test_a_conversation_is_found_again_by_another_process(ledger: Ledger) -> Non
 def test_only_the_same_run_name_agent_and_model_go_on(
     ledger: Ledger, run: str, name: str, agent: str, model: str
 ) -> None:
-    Sessions(ledger, "run-001").keep(NAME, "claude", "opus", conversation())
+    Sessions(ledger, "run-001").keep(conversation())
     assert Sessions(ledger, run).find(name, agent, model) is None
 
 
 def test_one_that_is_lost_is_not_found_until_there_is_a_new_one(ledger: Ledger) -> None:
     sessions = Sessions(ledger, "run-001")
-    sessions.keep(NAME, "claude", "opus", conversation())
+    sessions.keep(conversation())
     sessions.lose(NAME, "it said nonsense")
     assert sessions.find(NAME, "claude", "opus") is None
-    sessions.keep(NAME, "claude", "opus", conversation("s2"))
+    sessions.keep(conversation("s2"))
     found = sessions.find(NAME, "claude", "opus")
     assert found is not None
     assert found.session == "s2"
@@ -65,7 +76,7 @@ def test_one_that_is_lost_is_not_found_until_there_is_a_new_one(ledger: Ledger) 
 def test_nothing_is_said_of_a_conversation_that_there_is_not(ledger: Ledger) -> None:
     sessions = Sessions(ledger, "run-001")
     sessions.lose(NAME, "why")
-    sessions.keep(NAME, "claude", "opus", conversation())
+    sessions.keep(conversation())
     sessions.lose(NAME, "why")
     sessions.lose(NAME, "again")
     kinds = [type(item.event) for item in ledger.stream(stream("run-001"))]
@@ -73,15 +84,13 @@ def test_nothing_is_said_of_a_conversation_that_there_is_not(ledger: Ledger) -> 
 
 
 def test_a_conversation_has_an_age(ledger: Ledger) -> None:
-    early = Conversation(
-        session="s", home="h", began_at=(AT - timedelta(seconds=90)).isoformat(), used=None, unfinished=False
-    )
+    early = conversation(began_at=(AT - timedelta(seconds=90)).isoformat())
     assert Sessions(ledger, "run-001").age(early) == 90
 
 
 def test_a_secret_in_the_reason_is_not_stored(ledger: Ledger) -> None:
     sessions = Sessions(ledger, "run-001")
-    sessions.keep(NAME, "claude", "opus", conversation())
+    sessions.keep(conversation())
     sessions.lose(NAME, "it printed ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2)
     (lost,) = [item.event for item in ledger.stream(stream("run-001")) if isinstance(item.event, SessionLost)]
     assert lost.reason == "it printed [redacted:github-token]"

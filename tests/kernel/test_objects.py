@@ -124,3 +124,11 @@ def test_what_a_killed_process_left_beside_a_file_goes_with_the_next_write(tmp_p
     write_atomically(tmp_path / "plan.md", b"whole")
     assert not left.exists()
     assert all(path.exists() for path in (ours, *others)), "what may still be written, or is no part of it"
+
+
+def test_what_takes_the_place_of_a_file_has_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "login"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    write_atomically(path, b"new")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o640)

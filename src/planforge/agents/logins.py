@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ import msgspec
 from planforge.agents import private
 from planforge.agents.profiles import Profile
 from planforge.kernel.files import read_regular
+from planforge.kernel.objects import write_atomically
 
 WHOSE = re.compile(r"account|user|email|org|api_?key|uuid|client|url|endpoint|host", re.IGNORECASE)
 """What in a login says whose it is. Tokens and times change when it is renewed; this does not."""
@@ -171,7 +171,7 @@ def _take_back(home: Path, item: Brought) -> str:
             return f"an agent renewed its login, but `{source}` has changed meanwhile; both are left alone"
         if not _resembles(renewed, current):
             return f"what an agent made of its login does not look like one; `{source}` is left as it was"
-        _replace(source.resolve(), renewed)
+        write_atomically(source.resolve(), renewed)
     return f"an agent renewed its login; `{source}` has the new one"
 
 
@@ -201,22 +201,6 @@ def _read_login(path: Path) -> bytes | None:
     except OSError:
         return None
     return content if content and len(content) <= private.LARGEST else None
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Put `content` where the person's login is, as a whole, with the permissions that it had."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager

@@ -8,6 +8,7 @@ Hashes of large programs and versions of slow ones are remembered for as long as
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import re
@@ -23,9 +24,13 @@ from pathlib import Path
 
 import msgspec
 
+from planforge.agents.acp.connection import Connection
+from planforge.agents.acp.requests import HELLO, INITIALIZE
+from planforge.agents.acp.wire import Wire
 from planforge.agents.homes import Furnished
 from planforge.agents.logins import located, logged_in
 from planforge.agents.profiles import Profile
+from planforge.agents.rpc import Nobody, Refusal
 from planforge.kernel.objects import write_atomically
 
 CACHE = ".programs.json"
@@ -36,24 +41,11 @@ SAID = 400
 VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 PASSED_ON = ("LANG", "LC_ALL", "PATH", "SHELL", "USER", "LOGNAME")
 
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 0,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": 1,
-        "clientCapabilities": {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False},
-    },
-}
 
+class _Known(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is remembered about a file for as long as it is the same one."""
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that is installed."""
-
-    path: str
-    """Where PATH leads."""
-    real: str
-    """The file that is, once all links are followed."""
+    stamp: tuple[int, ...] = ()
     sha256: str
     """Of that file. Of a program in several files it is the one that is started."""
     version: str = ""
@@ -64,14 +56,13 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """How long it took until it could be talked to, when that was last measured."""
 
 
-class _Known(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is remembered about a file for as long as it is the same one."""
+class Found(_Known, frozen=True, kw_only=True):
+    """A program that is installed."""
 
-    stamp: tuple[int, ...]
-    sha256: str
-    version: str = ""
-    seconds: float | None = None
-    startup: float | None = None
+    path: str
+    """Where PATH leads."""
+    real: str
+    """The file that is, once all links are followed."""
 
 
 class Memory:
@@ -129,23 +120,14 @@ def find(profile: Profile, memory: Memory, *, version: bool = True) -> Found | N
         if said is not None:
             known = msgspec.structs.replace(known, version=said, seconds=round(seconds, 3))
             memory.remember(key, known)
-    return Found(
-        path=path,
-        real=str(real),
-        sha256=known.sha256,
-        version=known.version,
-        seconds=known.seconds,
-        startup=known.startup,
-    )
+    return Found(path=path, real=str(real), **msgspec.structs.asdict(known))
 
 
 def started_in(profile: Profile, memory: Memory, seconds: float) -> None:
     """Remember how long it took until the program could be talked to."""
-    path = shutil.which(profile.program) if profile.installed else None
-    if path is None or find(profile, memory, version=False) is None:
-        return
-    key = " ".join([path, *profile.version])
-    if known := memory.recall(key, _stamp(Path(path).resolve())):
+    found = find(profile, memory, version=False)
+    key = " ".join([found.path, *profile.version]) if found else ""
+    if found and (known := memory.recall(key, found.stamp)):
         memory.remember(key, msgspec.structs.replace(known, startup=round(seconds, 3)))
 
 
@@ -177,8 +159,11 @@ def _version(path: str, profile: Profile) -> tuple[str | None, float]:
 
 def _heard(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> str | None:
     """The first words of a program, None if it does not end; it and its group are gone afterwards."""
+    heard, unheard = subprocess.PIPE, subprocess.DEVNULL
     try:
-        process = _begun(argv, env, cwd, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            argv, env=env, cwd=cwd, stdin=unheard, stdout=heard, stderr=unheard, start_new_session=True
+        )
     except OSError:
         return ""
     try:
@@ -186,18 +171,11 @@ def _heard(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> str | None:
     except subprocess.TimeoutExpired:
         return None
     finally:
-        _end(process)
+        _kill(process.pid)
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
     return output[:SAID].decode("utf-8", "replace")
-
-
-def _begun(
-    argv: Sequence[str], env: Mapping[str, str], cwd: Path | str, *, stdin: int
-) -> subprocess.Popen[bytes]:
-    """A program that was started in a group of its own, heard on standard output alone."""
-    heard, unheard = subprocess.PIPE, subprocess.DEVNULL
-    return subprocess.Popen(
-        argv, env=env, cwd=cwd, stdin=stdin, stdout=heard, stderr=unheard, start_new_session=True
-    )
 
 
 def start_up(furnished: Furnished, cwd: Path) -> float | None:
@@ -208,47 +186,34 @@ def start_up(furnished: Furnished, cwd: Path) -> float | None:
     """
     env = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | furnished.env
     began = time.monotonic()
-    try:
-        process = _begun(furnished.argv, env, cwd, stdin=subprocess.PIPE)
-    except OSError:
-        return None
-    try:
-        return time.monotonic() - began if _answers(process, began + PATIENCE) else None
-    finally:
-        _end(process)
+    return time.monotonic() - began if asyncio.run(_greets(furnished.argv, env, cwd)) else None
 
 
-def _answers(process: subprocess.Popen[bytes], until: float) -> bool:
-    """Whether the agent says that it is there, in time."""
-    import select
-
-    assert process.stdin is not None
-    assert process.stdout is not None
+async def _greets(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> bool:
+    """Whether an agent says in time that it is there; it and its group are gone afterwards."""
+    heard, unheard = subprocess.PIPE, subprocess.DEVNULL
     try:
-        process.stdin.write(msgspec.json.encode(INITIALIZE) + b"\n")
-        process.stdin.flush()
+        process = await asyncio.create_subprocess_exec(
+            *argv, env=env, cwd=cwd, stdin=heard, stdout=heard, stderr=unheard, start_new_session=True
+        )
     except OSError:
         return False
-    heard = b""
-    while (left := until - time.monotonic()) > 0 and len(heard) < 1024 * 1024:
-        if not select.select([process.stdout], [], [], left)[0]:
-            break
-        chunk = os.read(process.stdout.fileno(), 65536)
-        if not chunk:
-            break
-        heard += chunk
-        if any(b'"result"' in line for line in heard.split(b"\n")[:-1]):
-            return True
-    return False
+    connection = Connection(Wire(process), Nobody())
+    try:
+        with suppress(ValueError):  # an answer that is not valid is one all the same
+            await asyncio.wait_for(connection.ask(INITIALIZE, HELLO), PATIENCE)
+    except (OSError, TimeoutError, Refusal):
+        return False
+    finally:
+        await connection.close()
+        _kill(process.pid)
+        await process.wait()
+    return True
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill(group: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for stream in filter(None, (process.stdin, process.stdout)):
-        with suppress(OSError):
-            stream.close()
+        os.killpg(group, signal.SIGKILL)
 
 
 def login(profile: Profile, person: Path | None = None) -> str:

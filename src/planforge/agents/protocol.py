@@ -89,7 +89,8 @@ class Noted(Protocol):
         are heard of, each time in all."""
 
 
-def _unnoted(*, session: str = "", usage: Usage | None = None, money: int | None = None) -> None:
+def unnoted(*, session: str = "", usage: Usage | None = None, money: int | None = None) -> None:
+    """Nobody wants to know."""
     del session, usage, money
 
 
@@ -108,7 +109,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     end: End
     permit: Permit
     heard: Heard
-    noted: Noted = _unnoted
+    noted: Noted = unnoted
     variables: Mapping[str, str] = {}
     """What it finds in its environment besides what its profile says: ports, caches."""
 

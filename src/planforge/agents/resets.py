@@ -8,9 +8,10 @@ time that has passed, or that is further ahead than any limit lasts, is none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from email.utils import parsedate_to_datetime
+from itertools import chain
 from zoneinfo import ZoneInfo
 
 FURTHEST = timedelta(days=8)
@@ -82,24 +83,23 @@ CLOCK = re.compile(
 def find(text: str, *, now: float, zone: tzinfo | None = None) -> str:
     """The instant, in UTC, at which the limit that `text` is about ends; empty if it says none."""
     moment = datetime.fromtimestamp(now, UTC)
-    for reader in READERS:
-        for found in reader(text, moment, zone):
-            if moment < found <= moment + FURTHEST:
-                whole = found.replace(microsecond=0)  # rounded up: not a moment too early
-                later = whole if whole == found else whole + timedelta(seconds=1)
-                return later.astimezone(UTC).isoformat(timespec="seconds")
+    # The more exact first.
+    every = chain(_epochs(text), _instants(text, zone), _delays(text, moment), _clocks(text, moment, zone))
+    for found in every:
+        if moment < found <= moment + FURTHEST:
+            whole = found.replace(microsecond=0)  # rounded up: not a moment too early
+            later = whole if whole == found else whole + timedelta(seconds=1)
+            return later.astimezone(UTC).isoformat(timespec="seconds")
     return ""
 
 
-def _epochs(text: str, now: datetime, zone: tzinfo | None) -> Iterator[datetime]:
-    del now, zone
+def _epochs(text: str) -> Iterator[datetime]:
     for match in EPOCH.finditer(text):
         digits = match[1]
         yield datetime.fromtimestamp(int(digits) / (1000 if len(digits) == 13 else 1), UTC)
 
 
-def _instants(text: str, now: datetime, zone: tzinfo | None) -> Iterator[datetime]:
-    del now
+def _instants(text: str, zone: tzinfo | None) -> Iterator[datetime]:
     for match in INSTANT.finditer(text):
         written = match[1].upper().replace(" UTC", "Z").replace(" Z", "Z")
         try:
@@ -109,8 +109,7 @@ def _instants(text: str, now: datetime, zone: tzinfo | None) -> Iterator[datetim
             continue
 
 
-def _delays(text: str, now: datetime, zone: tzinfo | None) -> Iterator[datetime]:
-    del zone
+def _delays(text: str, now: datetime) -> Iterator[datetime]:
     for match in MILLISECONDS.finditer(text):
         yield from _later(now, float(match[1]) / 1000)
     for match in RETRY_AFTER.finditer(text):
@@ -135,15 +134,6 @@ def _clocks(text: str, now: datetime, zone: tzinfo | None) -> Iterator[datetime]
             yield _time_of_day(match, now, zone)
         except (ValueError, OverflowError, OSError, KeyError):  # no such hour, day or zone
             continue
-
-
-READERS: tuple[Callable[[str, datetime, tzinfo | None], Iterator[datetime]], ...] = (
-    _epochs,
-    _instants,
-    _delays,
-    _clocks,
-)
-"""The more exact first."""
 
 
 def _later(now: datetime, seconds: float) -> Iterator[datetime]:

@@ -54,6 +54,18 @@ class Party(Protocol):
         """Answer, or raise `Refusal`."""
 
 
+class Nobody:
+    """The side of somebody who only asks: hears nothing, and answers nothing."""
+
+    def hear(self, method: str, params: object) -> None:
+        """Pass over it."""
+
+    async def answer(self, method: str, params: object) -> object:
+        """Refuse it."""
+        del params
+        raise Refusal(METHOD_NOT_FOUND, "Method not found", {"method": method})
+
+
 class Peer:
     """The other side of a conversation."""
 

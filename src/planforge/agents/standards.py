@@ -37,6 +37,12 @@ class Standard(msgspec.Struct, frozen=True, kw_only=True):
     hash: str
     """SHA-256 of the whole file."""
 
+    @classmethod
+    def of(cls, path: str, content: bytes) -> Standard:
+        """The file at `path`, which holds `content`."""
+        text = content.decode("utf-8", "replace")
+        return cls(path=path, text=text, hash=hashlib.sha256(content).hexdigest())
+
     def marked(self, text: str) -> str:
         """A text of this file, or part of it, between marks that it cannot contain."""
         mark = self.hash[:16]
@@ -75,5 +81,4 @@ def _standard(read: Read, path: str) -> Standard | None:
         file = read(target) if target.rpartition("/")[2] in NAMES else None
     if file is None or file.link:
         return None
-    text = file.content.decode("utf-8", "replace")
-    return Standard(path=path, text=text, hash=hashlib.sha256(file.content).hexdigest())
+    return Standard.of(path, file.content)

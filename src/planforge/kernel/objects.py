@@ -8,6 +8,7 @@ and reading one checks it, so a damaged object is noticed and never believed.
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import msgspec
@@ -71,7 +72,8 @@ def write_atomically(path: Path, content: bytes) -> None:
     """
     Put `content` at `path` so that a crash leaves the old file or the new one, never half of it.
 
-    What a crash left beside it is removed with the next write: these files lie among those of people.
+    One that takes the place of another has its permissions. What a crash left beside it is removed with the
+    next write: these files lie among those of people.
     """
     _write(path, content)
     for other in path.parent.iterdir():
@@ -93,8 +95,12 @@ def _is_left(temporary: str) -> bool:
 
 def _write(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part")
+    mode = stat.S_IMODE(path.stat().st_mode) if path.is_file() else None
+    opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
     try:
-        with temporary.open("xb") as file:
+        with os.fdopen(opened, "wb") as file:
+            if mode is not None:
+                os.fchmod(opened, mode)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

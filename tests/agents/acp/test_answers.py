@@ -7,9 +7,9 @@ import json
 import msgspec
 import pytest
 
-from planforge.agents.acp.listener import TEXT_LIMIT, TOOLS_KEPT
 from planforge.agents.known import KNOWN
 from planforge.agents.profiles import REHEARSAL, Profile
+from planforge.agents.transcript import TEXT_LIMIT, TOOLS_LISTED
 from planforge.errors import AgentEmpty
 from planforge.kernel.effects import AgentAnswer, ToolUse, Usage
 from rooms import TASK, Action, Room, agent
@@ -146,7 +146,7 @@ def test_of_many_tool_calls_the_last_are_on_record_and_all_are_counted(room: Roo
     )
     answer = room.ask(Profile(command=agent(body)))
     assert answer.tool_calls == 1000
-    assert len(answer.tools) == TOOLS_KEPT
+    assert len(answer.tools) == TOOLS_LISTED
     assert answer.tools[-1].title.startswith("look 999 x")
     assert max(len(tool.title) for tool in answer.tools) == 200
     assert {tool.status for tool in answer.tools} == {"completed"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from planforge.agents.acp.listener import TEXT_LIMIT
 from planforge.agents.known import KNOWN
 from planforge.agents.profiles import REHEARSAL, Profile
+from planforge.agents.transcript import TEXT_LIMIT
 from planforge.errors import (
     AgentCancelled,
     AgentEmpty,

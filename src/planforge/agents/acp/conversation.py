@@ -13,23 +13,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from planforge import __version__
 from planforge.actions import see
 from planforge.agents import faults
 from planforge.agents.acp import quirks, sessions
-from planforge.agents.acp.answers import Ended, Implementation
+from planforge.agents.acp.answers import Ended
 from planforge.agents.acp.connection import Connection
 from planforge.agents.acp.listener import Listener
 from planforge.agents.acp.quirks import QUIRKS
-from planforge.agents.acp.requests import (
-    CANCEL,
-    INITIALIZE,
-    PROMPT,
-    PROTOCOL_VERSION,
-    Cancel,
-    Initialize,
-    Prompt,
-)
+from planforge.agents.acp.requests import CANCEL, HELLO, INITIALIZE, PROMPT, PROTOCOL_VERSION, Cancel, Prompt
 from planforge.agents.acp.sessions import Opened
 from planforge.agents.acp.updates import TextBlock
 from planforge.agents.acp.wire import Wire
@@ -46,7 +37,7 @@ from planforge.errors import (
     AgentUnavailable,
     PlanforgeError,
 )
-from planforge.kernel.effects import HANDED_OVER, AgentAnswer, Usage
+from planforge.kernel.effects import AgentAnswer, Usage
 
 GRACE = 1.0
 """How long, in seconds, an agent may take to stop once it is asked to, and how long one that has ended is
@@ -196,24 +187,13 @@ class Conversation:
             self._place.noted(usage=self._usage(talk.result()), money=self._listener.meter.money)
 
     async def _converse(self) -> Ended:
-        ours = Implementation(name="planforge", version=__version__)
-        hello = await self._connection.ask(
-            INITIALIZE, Initialize(protocol_version=PROTOCOL_VERSION, client_info=ours)
-        )
+        hello = await self._connection.ask(INITIALIZE, HELLO)
         self._spoke = True
         if hello.protocol_version != PROTOCOL_VERSION:
             raise ValueError(f"it speaks version {hello.protocol_version}, Planforge {PROTOCOL_VERSION}")
         info = hello.agent_info
         self._listener.quirk = QUIRKS.get(info.name) if info else None
-        self._opened = await sessions.open_session(
-            self._connection,
-            hello.agent_capabilities,
-            self._listener,
-            self._name,
-            self._profile,
-            self._task,
-            self._place,
-        )
+        self._opened = await sessions.open_session(self._connection, hello.agent_capabilities, self._listener)
         self._listener.asked = True
         # What goes into `_meta`: our own program for model APIs can be held to a form, others pass over it.
         form = {"planforge": {"schema": self._task.schema}} if self._task.schema else {}
@@ -226,8 +206,8 @@ class Conversation:
 
     def _answered(self, response: Ended) -> AgentAnswer:
         name, listener, stop = self._name, self._listener, response.stop_reason
-        usage = self._usage(response)
-        self._place.noted(usage=usage, money=listener.meter.money)
+        transcript = listener.transcript
+        transcript.counted(self._usage(response), listener.meter.money)
         if stop == "cancelled":
             raise AgentCancelled(f"agent `{name}` stopped before its end: cancelled")
         if stop != "end_turn":
@@ -236,39 +216,23 @@ class Conversation:
         if listener.failed:
             complaint = listener.complaint
             raise self._failure(listener.aside, data=complaint.data if complaint else None)
-        text = plain(listener.text)
-        if not text.strip():
+        transcript.text = plain(listener.text)
+        if not transcript.text.strip():
             if error := quirks.logged_error(self._place.home, self._opened.session):
                 raise self._failure(error)
             raise AgentEmpty(f"agent `{name}` gave an empty answer")
-        return AgentAnswer(
-            agent=name,
-            text=text,
-            stop_reason=stop,
-            tool_calls=listener.tool_calls,
-            usage=usage,
-            money=listener.meter.money,
-            model=self._opened.model,
-            session=self._opened.session if self._opened.lasting else "",
-            tools=listener.tools,
-        )
+        transcript.model = self._opened.model
+        transcript.session = self._opened.session if self._opened.lasting else ""
+        return transcript.answer(name)
 
     def _usage(self, response: Ended) -> Usage | None:
-        return self._listener.meter.read(response, tool_calls=self._listener.tool_calls)
+        return self._listener.meter.read(response, tool_calls=self._listener.transcript.tool_calls)
 
     def _handed_over(self) -> AgentAnswer:
-        listener = self._listener
-        return AgentAnswer(
-            agent=self._name,
-            text=plain(listener.text),
-            stop_reason=HANDED_OVER,
-            tool_calls=listener.tool_calls,
-            usage=None,
-            context=listener.context,
-            money=listener.meter.money,
-            model=self._opened.model if self._opened else "",
-            tools=listener.tools,
-        )
+        transcript = self._listener.transcript
+        transcript.text = plain(self._listener.text)
+        transcript.model = self._opened.model if self._opened else ""
+        return transcript.handed_over(self._name)
 
     def _refused(self, error: Refusal) -> PlanforgeError:
         return self._failure(f"{error}{_detail(error)}", code=error.code, data=error.data)

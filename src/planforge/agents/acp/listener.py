@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,17 +39,9 @@ from planforge.agents.faults import failure, one_line
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
 from planforge.agents.rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Refusal
+from planforge.agents.transcript import DENIED, TEXT_LIMIT, TOOLS_LISTED, Transcript
 from planforge.errors import AgentFailed, AgentMalformed, AgentUnavailable, PlanforgeError
 from planforge.kernel.effects import Access, ToolUse
-from planforge.kernel.tokens import TokenState, estimate
-
-TEXT_LIMIT = 1024 * 1024
-"""How many characters of an answer are kept; a longer one is refused, not cut."""
-
-TOOLS_KEPT = 200
-"""How many tool calls are on record, the last ones."""
-
-TITLE_LIMIT = 200
 
 MOST_COMPLAINTS = 3
 """How often an agent may say that it does not reach its service before it is not waited for any more."""
@@ -62,30 +53,15 @@ SETTLED, SETTLING = 0.25, 10.0
 """A conversation has been told again when nothing more of it came for so long; and how long that may take."""
 
 
-class Call:
-    """What is known of one tool call."""
-
-    def __init__(self, start: ToolCallUpdate) -> None:
-        self.start = start
-        self.kind: str = start.kind or "other"
-        self.title = one_line(start.title or "")[:TITLE_LIMIT]
-        self.status = ""
-
-    def take(self, update: ToolCallUpdate) -> None:
-        """Take in an update of it."""
-        self.kind = update.kind or self.kind
-        self.title = one_line(update.title or "")[:TITLE_LIMIT] or self.title
-        if update.status in ("completed", "failed") and self.status != "denied":
-            self.status = update.status
-
-
 class Listener:
     """Hears one agent."""
 
     def __init__(self, name: str, profile: Profile, task: Task, place: Place) -> None:
-        self._name = name
-        self._task = task
-        self._place = place
+        self.name = name
+        self.profile = profile
+        self.task = task
+        self.place = place
+        self.transcript = Transcript(task, place)
         self.session = ""
         """What belongs to other sessions is not heard."""
         self.asked = False
@@ -102,34 +78,25 @@ class Listener:
         self.mode = ""
         """The mode that it must stay in; empty if it may change that."""
         self.meter = Meter(profile, task)
-        self.tool_calls = 0
         self.stop = asyncio.Event()
         self.problem: PlanforgeError | None = None
         """Why it is stopped."""
-        self.context = TokenState(used=estimate(len(task.prompt)), threshold=task.threshold, estimated=True)
         self.full = asyncio.Event()
         self.last_sign = time.monotonic()
         self.questions = 0
         """How many of its questions wait for an answer of ours."""
-        self._characters = len(task.prompt)
         self._chunks: list[str] = []
         self._size = 0
         self._apart = False
         self._message: str | None = None
-        self._calls: OrderedDict[str, Call] = OrderedDict()
+        self._starts: dict[str, ToolCallUpdate] = {}
+        """How the tool calls that are listed were announced."""
         self._told_at = {CALLS_APART: float("-inf"), WORDS_APART: float("-inf")}
 
     @property
     def text(self) -> str:
         """All that it said."""
         return "".join(self._chunks)
-
-    @property
-    def tools(self) -> tuple[ToolUse, ...]:
-        """What it did, the last of it."""
-        return tuple(
-            ToolUse(kind=call.kind, title=call.title, status=call.status) for call in self._calls.values()
-        )
 
     async def settled(self) -> None:
         """Return when no more of an earlier conversation comes: some go on after they said that was all."""
@@ -151,7 +118,7 @@ class Listener:
         if isinstance(update, UsageUpdate):
             self.meter.take(update, asked=self.asked)
             if self.asked:
-                self._place.noted(money=self.meter.money)
+                self.transcript.counted(None, self.meter.money)
         self._count(update, notification.update)
         if isinstance(update, ModeUpdate):
             self._watch_mode(update.current_mode_id)
@@ -172,12 +139,12 @@ class Listener:
 
     def _count(self, update: Update, raw: dict[str, Any]) -> None:
         """How full the agent's context is: as it says, or as we guess from what it was told and said."""
+        transcript = self.transcript
         if isinstance(update, UsageUpdate):
-            self.context = self.context.reported(update.used)
+            transcript.context = transcript.context.reported(update.used)
         elif isinstance(update, MessageChunk | ThoughtChunk | ToolCallUpdate):
-            self._characters += len(msgspec.json.encode(raw).decode())
-            self.context = self.context.guessed(self._characters)
-        if self.context.is_due and self.asked:
+            transcript.grew(len(msgspec.json.encode(raw).decode()))
+        if transcript.context.is_due and self.asked:
             self.full.set()
 
     def _take_complaint(self, complaint: Complaint | None) -> None:
@@ -188,7 +155,7 @@ class Listener:
         self._complaints += 1
         self._tell(one_line(complaint.said), CALLS_APART)
         if self._complaints >= MOST_COMPLAINTS:
-            problem = failure(self._name, complaint.said, data=complaint.data, now=time.time())
+            problem = failure(self.name, complaint.said, data=complaint.data, now=time.time())
             if isinstance(problem, AgentUnavailable):
                 self._halt(problem)
 
@@ -211,33 +178,32 @@ class Listener:
         self._size += len(text)
         if self._size > TEXT_LIMIT:
             self._halt(
-                AgentMalformed(f"agent `{self._name}` gave an answer of more than {TEXT_LIMIT} characters")
+                AgentMalformed(f"agent `{self.name}` gave an answer of more than {TEXT_LIMIT} characters")
             )
         else:
             self._chunks.append(text)
 
     def _take_call(self, update: ToolCallUpdate) -> None:
         self._apart, self.complaint, self._complaints = True, None, 0
-        known = self._calls.get(update.tool_call_id)
-        if known is not None:
-            known.take(update)
-        elif isinstance(update, ToolCallStart):
-            known = self._remember(update)
-        if isinstance(update, ToolCallStart) and known is not None:
+        begins = isinstance(update, ToolCallStart)
+        if not begins and update.tool_call_id not in self._starts:
+            return
+        known = self._remember(update)
+        if begins:
             self._tell(f"{known.kind}: {known.title}" if known.title else known.kind, CALLS_APART)
 
-    def _remember(self, update: ToolCallUpdate) -> Call:
-        self.tool_calls += 1
-        call = self._calls[update.tool_call_id] = Call(update)
-        call.take(update)
-        while len(self._calls) > TOOLS_KEPT:
-            self._calls.popitem(last=False)
-        return call
+    def _remember(self, update: ToolCallUpdate) -> ToolUse:
+        self._starts.setdefault(update.tool_call_id, update)
+        if len(self._starts) > TOOLS_LISTED:
+            self._starts.pop(next(iter(self._starts)))
+        status = update.status if update.status in ("completed", "failed") else ""
+        identity, kind, title = update.tool_call_id, update.kind or "", update.title or ""
+        return self.transcript.used(identity, kind=kind, title=title, status=status)
 
     def _watch_mode(self, mode: str) -> None:
-        if self._task.access is Access.READ and self.mode and mode != self.mode:
+        if self.task.access is Access.READ and self.mode and mode != self.mode:
             left = f"left its mode `{self.mode}`, in which it only reads, for `{one_line(mode)}`"
-            self._halt(AgentFailed(f"agent `{self._name}` {left}"))
+            self._halt(AgentFailed(f"agent `{self.name}` {left}"))
 
     def _halt(self, problem: PlanforgeError) -> None:
         self.problem = self.problem or problem
@@ -247,7 +213,7 @@ class Listener:
         now = time.monotonic()
         if now - self._told_at[apart] >= apart:
             self._told_at[apart] = now
-            self._place.heard(what)
+            self.place.heard(what)
 
     # What the agent asks
 
@@ -265,12 +231,11 @@ class Listener:
         self.last_sign = time.monotonic()
         if self.called_off.is_set() or not self.asked:
             return permissions.void()
-        known = self._calls.get(call.tool_call_id) or self._remember(call)
-        known.take(call)
+        known = self._remember(call)
         self.questions += 1
         try:
-            asked = permissions.request(call, known.start)
-            may = await self._place.permit(asked)
+            asked = permissions.request(call, self._starts[call.tool_call_id])
+            may = await self.place.permit(asked)
         finally:
             self.questions -= 1
             self.last_sign = time.monotonic()
@@ -278,6 +243,6 @@ class Listener:
             return permissions.void()
         response = permissions.answer(options, may=may)
         if not may:
-            known.status = "denied"
+            self.transcript.used(call.tool_call_id, status=DENIED)
             self._tell(f"denied: {known.title or known.kind}", CALLS_APART)
         return response

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from planforge import __version__
 from planforge.agents.acp.answers import Begun, Chosen, Ended, Greeted, Implementation, Session, Set
 from planforge.agents.acp.parts import Part, read
 from planforge.agents.acp.updates import TextBlock
@@ -87,6 +88,9 @@ class Method(msgspec.Struct, Generic[P, A], frozen=True):
             raise ValueError(f"what it answered to `{self.name}` is no answer: {error}") from error
 
 
+HELLO = Initialize(
+    protocol_version=PROTOCOL_VERSION, client_info=Implementation(name="planforge", version=__version__)
+)
 INITIALIZE = Method("initialize", Initialize, Greeted)
 NEW_SESSION = Method("session/new", NewSession, Begun)
 LOAD_SESSION = Method("session/load", TakeUp, Session, blank=True)

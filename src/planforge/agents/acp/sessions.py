@@ -28,7 +28,6 @@ from planforge.agents.acp.requests import (
 )
 from planforge.agents.faults import classify, one_line
 from planforge.agents.profiles import Profile
-from planforge.agents.protocol import Place, Task
 from planforge.agents.rpc import Refusal
 from planforge.errors import AgentFailed, AgentUnavailable, SessionUnknown
 from planforge.kernel.effects import Access
@@ -48,20 +47,15 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def open_session(
-    connection: Connection,
-    capabilities: Capabilities | None,
-    listener: Listener,
-    name: str,
-    profile: Profile,
-    task: Task,
-    place: Place,
+    connection: Connection, capabilities: Capabilities | None, listener: Listener
 ) -> Opened:
     """Open the session, in the mode of the task's access and with its model."""
+    name, profile, task, place = listener.name, listener.profile, listener.task, listener.place
     method = _method(capabilities, profile)
     way = profile.way(reading=task.access is Access.READ)
     response: Session
     if session := task.session:
-        response = await _taken_up(connection, listener, name, method, session, place, way.meta)
+        response = await _taken_up(connection, listener, method, session, way.meta)
     else:
         response = begun = await connection.ask(
             NEW_SESSION, NewSession(cwd=str(place.cwd), mcp_servers=[], meta=way.meta)
@@ -90,15 +84,10 @@ def _method(capabilities: Capabilities | None, profile: Profile) -> str:
 
 
 async def _taken_up(
-    connection: Connection,
-    listener: Listener,
-    name: str,
-    method: str,
-    session: str,
-    place: Place,
-    meta: dict[str, Any],
+    connection: Connection, listener: Listener, method: str, session: str, meta: dict[str, Any]
 ) -> Session:
     """Resume a session. What the agent replays of it is not part of the answer."""
+    name, place = listener.name, listener.place
     if not method:
         raise SessionUnknown(f"agent `{name}` cannot go on with a conversation")
     listener.session = session

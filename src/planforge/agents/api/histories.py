@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planforge.kernel.objects import write_atomically
+
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
@@ -75,14 +77,10 @@ def save(history: History) -> None:
     where = directory()
     where.mkdir(mode=0o700, parents=True, exist_ok=True)
     messages = ModelMessagesTypeAdapter.dump_python(history.messages, mode="json")
-    data = json.dumps({"session": history.session, "model": history.model, "messages": messages}).encode()
-    new = where / f"{history.session}.new"
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    new.rename(where / f"{history.session}.json")
+    data = {"session": history.session, "model": history.model, "messages": messages}
+    path = where / f"{history.session}.json"
+    path.touch(mode=0o600)
+    write_atomically(path, json.dumps(data).encode())
 
 
 def said(history: History) -> Iterator[tuple[str, bool]]:

@@ -19,9 +19,9 @@ from planforge.agents import faults
 from planforge.agents.native import claude_events as events
 from planforge.agents.native import program
 from planforge.agents.native.lines import decoded, inner
-from planforge.agents.native.transcript import Transcript
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
+from planforge.agents.transcript import Transcript
 from planforge.agents.usage import millionths, together
 from planforge.errors import AgentCancelled, AgentFailed, PlanforgeError
 from planforge.kernel.effects import AgentAnswer, Usage

@@ -47,23 +47,14 @@ class Tokens(msgspec.Struct):
         return Usage(input_tokens=fresh + cached, output_tokens=written, cached_tokens=cached, source=source)
 
 
-class ModelTokens(msgspec.Struct, rename="camel"):
-    """Tokens of one model, in the program's own account."""
+class ModelTokens(Tokens, rename="camel"):
+    """Tokens of one model, in the program's own account, which has other names for them."""
 
     input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     output_tokens: int | None = None
     cost: float | None = msgspec.field(default=None, name="costUSD")
-
-    def usage(self) -> Usage:
-        """The same as everybody counts them here."""
-        return Tokens(
-            input_tokens=self.input_tokens,
-            cache_creation_input_tokens=self.cache_creation_input_tokens,
-            cache_read_input_tokens=self.cache_read_input_tokens,
-            output_tokens=self.output_tokens,
-        ).usage()
 
 
 class Message(msgspec.Struct):
@@ -109,8 +100,7 @@ class Input(msgspec.Struct):
     @property
     def about(self) -> str:
         """That, in a word or two."""
-        named = (self.file_path, self.notebook_path, self.command, self.pattern, self.url, self.query)
-        return next((name for name in named if name), self.description)
+        return next(filter(None, msgspec.structs.astuple(self)), "")
 
 
 class Limit(msgspec.Struct):

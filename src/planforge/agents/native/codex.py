@@ -22,9 +22,9 @@ from planforge.agents import faults, usage
 from planforge.agents.native import program
 from planforge.agents.native.codex_record import Record, Tokens
 from planforge.agents.native.lines import NOTHING, decoded, inner
-from planforge.agents.native.transcript import Transcript
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
+from planforge.agents.transcript import Transcript
 from planforge.errors import AgentUnavailable, PlanforgeError
 from planforge.kernel.effects import AgentAnswer, Usage
 

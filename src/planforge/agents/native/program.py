@@ -19,9 +19,9 @@ import msgspec
 
 from planforge.agents import exits, faults
 from planforge.agents.native import lines
-from planforge.agents.native.transcript import SESSION, Transcript
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
+from planforge.agents.transcript import SESSION, Transcript
 from planforge.errors import (
     AgentCancelled,
     AgentEmpty,

@@ -191,11 +191,6 @@ class Spending:
         return BudgetGone(message, Advice("{}, then run {}", what, Action("resume", self._run)))
 
 
-def accounts(project: Project) -> list[Account]:
-    """Where every scope stands that has spent something or has a limit."""
-    return budgets.accounts(project.ledger)
-
-
 def _short(account: Account, asked: Amounts) -> list[str]:
     """The kinds of which less is left than is asked for."""
     found = []

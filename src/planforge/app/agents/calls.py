@@ -10,23 +10,24 @@ However a call ends, what it is known to have cost is settled.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from planforge.agents import homes, prices, programs, usage
 from planforge.agents.profiles import Profile
-from planforge.agents.protocol import Adapter, Place, Task
+from planforge.agents.protocol import Adapter, Heard, Noted, Permit, Place, Task, unnoted
+from planforge.app.agents import sessions
 from planforge.app.agents.audience import Audience
 from planforge.app.agents.budgets import Bill, Spending
 from planforge.app.agents.casting import Cast, Casting, Chosen
 from planforge.app.agents.limits import Limits
 from planforge.app.agents.permissions import Permissions
-from planforge.app.agents.sessions import Conversation, Sessions
+from planforge.app.agents.sessions import Sessions
 from planforge.app.agents.workplace import Bench, Workroom
 from planforge.errors import (
     AgentCancelled,
@@ -38,8 +39,10 @@ from planforge.errors import (
     SessionUnknown,
 )
 from planforge.kernel.effects import HANDED_OVER, Access, AgentAnswer, Program, RunAgent, Usage
+from planforge.kernel.events import SessionKept
 from planforge.workspace import processes, sandbox
-from planforge.workspace.sandbox import Level, home
+from planforge.workspace.sandbox import Level
+from planforge.workspace.sandbox.home import tools
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -70,6 +73,15 @@ class _Sofar:
         self.session = session or self.session
         self.usage = usage or self.usage
         self.money = self.money if money is None else money
+
+
+class _Question(NamedTuple):
+    """What is put to whom, in which conversation."""
+
+    chosen: Chosen
+    effect: RunAgent
+    call: Call
+    conversation: str
 
 
 class Asking:
@@ -117,30 +129,27 @@ class Asking:
             chosen = self.casting.chosen(name, effect)
             self._audience.heard(call.key, f"→ {chosen.name} [{chosen.words}]")
             try:
-                return await self._once(chosen, effect, call, conversation, again=again)
+                return await self._once(_Question(chosen, effect, call, conversation), again=again)
             except AgentLimited as error:
                 name = await limits.met(error, chosen.name, effect.role, call.key)
                 again = True
                 if name != chosen.name:
                     self._sessions.lose(conversation, f"`{name}` goes on instead of `{chosen.name}`")
 
-    async def _once(
-        self, chosen: Chosen, effect: RunAgent, call: Call, conversation: str, *, again: bool
-    ) -> AgentAnswer:
-        kept = await self._kept(chosen, effect, call, conversation, again=again)
-        async with self._spending.on(effect, call) as bill:
+    async def _once(self, question: _Question, *, again: bool) -> AgentAnswer:
+        kept = await self._kept(question, again=again)
+        async with self._spending.on(question.effect, question.call) as bill:
             try:
-                return await self._said(chosen, effect, call, conversation, kept, bill, anew=again)
+                return await self._said(question, kept, bill, anew=again)
             except SessionUnknown as error:
                 if kept is None:
                     raise
-                self._sessions.lose(conversation, error.message)
-            return await self._said(chosen, effect, call, conversation, None, bill, anew=True)
+                self._sessions.lose(question.conversation, error.message)
+            return await self._said(question, None, bill, anew=True)
 
-    async def _kept(
-        self, chosen: Chosen, effect: RunAgent, call: Call, conversation: str, *, again: bool
-    ) -> Conversation | None:
+    async def _kept(self, question: _Question, *, again: bool) -> SessionKept | None:
         """The conversation to go on with, if there is one and it can be."""
+        chosen, effect, call, conversation = question
         if chosen.profile.resume == "none":
             return None
         found = self._sessions.find(conversation, chosen.name, chosen.model)
@@ -166,33 +175,34 @@ class Asking:
         return found
 
     async def _said(
-        self,
-        chosen: Chosen,
-        effect: RunAgent,
-        call: Call,
-        conversation: str,
-        kept: Conversation | None,
-        bill: Bill,
-        *,
-        anew: bool,
+        self, question: _Question, kept: SessionKept | None, bill: Bill, *, anew: bool
     ) -> AgentAnswer:
         """One answer in one conversation, and what is remembered of that."""
+        chosen, effect, _, conversation = question
         sofar, began_at = _Sofar(), kept.began_at if kept else self._sessions.now()
         with self._at_home(chosen, effect, kept) as place:
 
             def remembered(session: str, used: Usage | None, *, unfinished: bool) -> None:
-                found = Conversation(
-                    session=session,
-                    home=str(place.relative_to(self._project.state)),
-                    began_at=began_at,
-                    used=usage.together(kept.used if kept else None, used),
-                    unfinished=unfinished,
+                whole = usage.together(sessions.used(kept), used) or sessions.NOTHING
+                self._sessions.keep(
+                    SessionKept(
+                        run=self._run,
+                        conversation=conversation,
+                        agent=chosen.name,
+                        model=chosen.model,
+                        session=session,
+                        home=str(place.relative_to(self._project.state)),
+                        began_at=began_at,
+                        input_tokens=whole.input_tokens,
+                        output_tokens=whole.output_tokens,
+                        cached_tokens=whole.cached_tokens,
+                        unfinished=unfinished,
+                    )
                 )
-                self._sessions.keep(conversation, chosen.name, chosen.model, found)
 
             done = False
             try:
-                answer = await self._worked(chosen, effect, call, kept, bill, sofar, place, anew=anew)
+                answer = await self._worked(question, kept, bill, sofar, place, anew=anew)
                 done = True
             except SessionUnknown:
                 raise
@@ -221,7 +231,7 @@ class Asking:
             return answer
 
     @contextmanager
-    def _at_home(self, chosen: Chosen, effect: RunAgent, kept: Conversation | None) -> Iterator[Path]:
+    def _at_home(self, chosen: Chosen, effect: RunAgent, kept: SessionKept | None) -> Iterator[Path]:
         """A home that no other call has at the same time."""
         state = self._project.state
         if kept is not None:
@@ -254,10 +264,8 @@ class Asking:
 
     async def _worked(
         self,
-        chosen: Chosen,
-        effect: RunAgent,
-        call: Call,
-        kept: Conversation | None,
+        question: _Question,
+        kept: SessionKept | None,
         bill: Bill,
         sofar: _Sofar,
         place: Path,
@@ -265,12 +273,13 @@ class Asking:
         anew: bool,
     ) -> AgentAnswer:
         """Have the agent at work in its worktree, and settle what that cost whatever it has done there."""
+        chosen, effect = question.chosen, question.effect
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         going_on = kept is not None and kept.unfinished
         async with self._room.at_work(
             chosen.name, chosen.profile, effect, home=place, anew=anew and not going_on, going_on=going_on
         ) as bench:
-            answer = await self._asked(chosen, effect, call, kept, sofar, place, bench)
+            answer = await self._asked(question, kept, sofar, place, bench)
             bill.settle(answer)
         # Where the kernel keeps a reader from writing, there is nothing to look for.
         if effect.access is Access.READ and not sandbox.enough(bench.level, Level.LANDLOCK):
@@ -278,29 +287,11 @@ class Asking:
         return answer
 
     async def _asked(
-        self,
-        chosen: Chosen,
-        effect: RunAgent,
-        call: Call,
-        kept: Conversation | None,
-        sofar: _Sofar,
-        place: Path,
-        bench: Bench,
+        self, question: _Question, kept: SessionKept | None, sofar: _Sofar, place: Path, bench: Bench
     ) -> AgentAnswer:
         from planforge.agents import forms
 
-        furnished = await asyncio.to_thread(
-            homes.prepare,
-            place,
-            chosen.profile,
-            access=effect.access,
-            root=self._project.root,
-            cwd=bench.cwd,
-            model=chosen.model,
-            endpoint=self.casting.endpoint,
-            confined=sandbox.enough(bench.level, Level.LANDLOCK),
-            tools=home.tools(),
-        )
+        chosen, effect, call, _ = question
         permissions = self._permissions(chosen.name, effect, bench, place)
         task = Task(
             prompt=effect.prompt,
@@ -312,31 +303,25 @@ class Asking:
             idle_seconds=self._settings.idle_seconds,
             # Only an agent that another one can follow is stopped before its context is full.
             threshold=chosen.profile.handoff_tokens if effect.turn else 0,
-            before=kept.used if kept else None,
+            before=sessions.used(kept),
         )
         # The first time it takes a while, and the agent need not wait for it.
         looking = asyncio.create_task(asyncio.to_thread(self._program, chosen.profile))
         try:
-            answer = await adapter(chosen.profile.speaks)(
+            answer = await put(
                 chosen.name,
-                furnished.profile,
+                chosen.profile,
                 task,
-                Place(
-                    cwd=bench.cwd,
-                    home=furnished.home,
-                    argv=furnished.argv,
-                    env=furnished.env,
-                    launch=bench.launch,
-                    end=processes.end,
-                    permit=permissions,
-                    heard=lambda what: self._audience.heard(call.key, what),
-                    noted=sofar,
-                    variables=bench.variables,
-                ),
+                bench,
+                home=place,
+                root=self._project.root,
+                endpoint=self.casting.endpoint,
+                permit=permissions,
+                heard=lambda what: self._audience.heard(call.key, what),
+                noted=sofar,
+                told=self._audience.told,
             )
         finally:
-            for note in await asyncio.to_thread(homes.leave, furnished):
-                self._audience.told(note)
             program = await looking
         answer = self._complete(answer, chosen, permissions, bench)
         return msgspec.structs.replace(answer, program=program)
@@ -359,11 +344,7 @@ class Asking:
         )
 
     def _complete(
-        self,
-        answer: AgentAnswer,
-        chosen: Chosen,
-        permissions: Permissions,
-        bench: Bench,
+        self, answer: AgentAnswer, chosen: Chosen, permissions: Permissions, bench: Bench
     ) -> AgentAnswer:
         """The answer with what we know better than the agent."""
         model = answer.model or chosen.model
@@ -393,6 +374,52 @@ def adapter(speaks: str) -> Adapter:
     """Whoever can talk to an agent that speaks so."""
     ask: Adapter = import_module(ADAPTERS[speaks]).ask
     return ask
+
+
+async def put(
+    name: str,
+    profile: Profile,
+    task: Task,
+    bench: Bench,
+    *,
+    home: Path,
+    root: Path,
+    endpoint: str,
+    permit: Permit,
+    heard: Heard,
+    noted: Noted = unnoted,
+    told: Callable[[str], None] = lambda _: None,
+) -> AgentAnswer:
+    """Put a task to the agent whose private home is `home`; `told` gets what a person should know of that."""
+    furnished = await asyncio.to_thread(
+        homes.prepare,
+        home,
+        profile,
+        access=task.access,
+        root=root,
+        cwd=bench.cwd,
+        model=task.model,
+        endpoint=endpoint,
+        confined=sandbox.enough(bench.level, Level.LANDLOCK),
+        tools=tools(),
+    )
+    place = Place(
+        cwd=bench.cwd,
+        home=furnished.home,
+        argv=furnished.argv,
+        env=furnished.env,
+        launch=bench.launch,
+        end=processes.end,
+        permit=permit,
+        heard=heard,
+        noted=noted,
+        variables=bench.variables,
+    )
+    try:
+        return await adapter(profile.speaks)(name, furnished.profile, task, place)
+    finally:
+        for note in await asyncio.to_thread(homes.leave, furnished):
+            told(note)
 
 
 def remove_homes(state: Path, run: str) -> None:

@@ -11,16 +11,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from planforge.actions import Action, Advice
 from planforge.agents import roster
 from planforge.app.agents.audience import Audience
+from planforge.app.agents.sessions import record
 from planforge.app.settings import AgentSettings
 from planforge.errors import AgentLimited, NoAgent
-from planforge.kernel.events import AgentSwitched, Event, LimitReached
-from planforge.kernel.redaction import Redactor
+from planforge.kernel.events import AgentSwitched, LimitReached
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -41,10 +40,6 @@ class Limits:
         self._run = run
         self._settings = settings
         self._audience = audience
-
-    @cached_property
-    def _redact(self) -> Redactor:
-        return Redactor.of_environment()
 
     def until(self, agent: str) -> str:
         """Until when an agent is limited, as far as it is known; empty if it is not."""
@@ -88,17 +83,16 @@ class Limits:
             said=said is not None,
             reason=error.message,
         )
-        self._record(reached)
+        record(self._ledger, STREAM, reached)
         return reached.until
 
     def _switched(self, agent: str, role: str, until: str, reason: str) -> str:
         for successor in self._candidates(agent):
             if not self.until(successor) and self._can_as_much(successor, agent):
-                self._record(
-                    AgentSwitched(
-                        run=self._run, role=role, agent=agent, successor=successor, until=until, reason=reason
-                    )
+                switched = AgentSwitched(
+                    run=self._run, role=role, agent=agent, successor=successor, until=until, reason=reason
                 )
+                record(self._ledger, STREAM, switched)
                 return successor
         self._audience.told(
             f"`{agent}` is limited until {shown(until)}, and there is no other agent to switch to"
@@ -133,9 +127,6 @@ class Limits:
             minutes, seconds = divmod(int(left), 60)
             self._audience.heard(key, f"waits {minutes}:{seconds:02d} for the limit of {agent} to end")
             await asyncio.sleep(min(left, 1.0))
-
-    def _record(self, event: Event) -> None:
-        self._ledger.append(STREAM, [self._redact.struct(event)], expected=None)
 
 
 def shown(instant: str) -> str:

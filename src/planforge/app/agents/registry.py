@@ -7,7 +7,7 @@ An agent of one's own is a table in `planforge.toml`: see `settings_file` for ho
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -80,18 +80,6 @@ class AgentList(msgspec.Struct, frozen=True, kw_only=True):
     """The firmest level that works on this machine."""
 
 
-class Added(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent that was added to the settings."""
-
-    schema_version: int = 1
-    name: str
-    settings: str
-    text: str
-    """What was written."""
-    found: str
-    """Where its program is; empty if it is not on PATH."""
-
-
 class Removed(msgspec.Struct, frozen=True, kw_only=True):
     """An agent that was taken out of the settings."""
 
@@ -99,7 +87,14 @@ class Removed(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     settings: str
     text: str
-    """What was taken out; put back, it is as it was."""
+    """The table that was taken out, or added; put back, it is as it was."""
+
+
+class Added(Removed, frozen=True, kw_only=True):
+    """An agent that was added to the settings."""
+
+    found: str
+    """Where its program is; empty if it is not on PATH."""
 
 
 # Looking
@@ -137,10 +132,17 @@ def _row(
     agents: AgentSettings,
     roles: Mapping[str, Sequence[str]],
 ) -> AgentRow:
-    row = AgentRow(
+    program = found or Found(path="", real="", sha256="")
+    return AgentRow(
         name=name,
         found=found is not None,
         program=profile.program,
+        path=program.path,
+        real=program.real,
+        sha256=program.sha256,
+        version=program.version,
+        version_seconds=program.seconds,
+        startup_seconds=program.startup,
         login=programs.login(profile) if name != REHEARSAL else "",
         login_command=profile.login_command,
         speaks=profile.speaks,
@@ -149,17 +151,6 @@ def _row(
         by_name=profile.by_name,
         roles=tuple(roles.get(name, ())),
         install=profile.install,
-    )
-    if found is None:
-        return row
-    return msgspec.structs.replace(
-        row,
-        path=found.path,
-        real=found.real,
-        sha256=found.sha256,
-        version=found.version,
-        version_seconds=found.seconds,
-        startup_seconds=found.startup,
     )
 
 
@@ -239,7 +230,8 @@ def remove(project: Project, name: str) -> Removed:
                 "another `agents.default` or `agents.roles` keeps it from being used",
             )
         raise NotFound(f"`{SETTINGS}` has no agent `{name}`", see("agent list"))
-    if name not in KNOWN and (users := list(_users(agents, name))):
+    users = [toml.dotted(key) for key, one in agents_named(agents) if one == name]
+    if name not in KNOWN and users:
         raise InvalidInput(
             f"agent `{name}` is in use: {', '.join(f'`{user}`' for user in users)}",
             f"give that another agent in `{SETTINGS}` first",
@@ -261,8 +253,3 @@ def _require_new(project: Project, name: str, command: Sequence[str]) -> None:
         example = Action("agent add", name, "--", "my-agent", "--acp")
         raise InvalidInput("say how it is started, after `--`", example)
     _ = project.settings  # what cannot be read is not added to
-
-
-def _users(agents: AgentSettings, name: str) -> Iterator[str]:
-    """Where the settings name an agent."""
-    yield from (toml.dotted(key) for key, one in agents_named(agents) if one == name)

@@ -131,11 +131,8 @@ def _write(path: Path, text: str, expected: Mapping[str, Any]) -> None:
             "change it by hand: docs/agents.md says what a table of an agent has",
         )
     parse(text.encode())
-    mode = path.stat().st_mode & 0o7777 if path.exists() else None
     try:
         write_atomically(path, text.encode())
-        if mode is not None:
-            path.chmod(mode)
     except OSError as error:
         raise InvalidInput(f"cannot write `{path}`: {error.strerror}") from error
 

@@ -18,13 +18,12 @@ import msgspec
 
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Launch
+from planforge.app.evidence import gatherer
 from planforge.app.project import Project
 from planforge.errors import AgentFailed, AgentLimited, AgentStrayed
 from planforge.kernel.effects import Access, Checkout, RunAgent
 from planforge.workspace import processes, sandbox
-from planforge.workspace.preparation import setup
 from planforge.workspace.preparation.setup import Prepared
-from planforge.workspace.processes import Ended
 from planforge.workspace.sandbox import Level, Policy
 from planforge.workspace.watch.postconditions import Watch
 from planforge.workspace.worktrees import Worktrees, changing
@@ -154,21 +153,7 @@ class Workroom:
         if name in self._prepared:
             return self._prepared[name]
         project, worktree = self._project, self._worktrees.path(name)
-        sandboxing = project.settings.sandbox
-        # What `setup` downloads is kept for the next worktree; agents do not get there.
-        caches = project.state / "caches"
-        policy = sandboxing.writing(worktree, project.root, state=project.state, own=[caches])
-
-        async def run(
-            argv: Sequence[str], *, cwd: Path, seconds: float, extra: Mapping[str, str] | None = None
-        ) -> Ended:
-            return await processes.run(
-                argv, cwd=cwd, seconds=seconds, extra=extra, policy=policy, level=level
-            )
-
-        prepared = await setup.prepare(
-            worktree, project.root, project.settings.workspace, git=project.git, state=project.state, run=run
-        )
+        prepared = await gatherer.prepare(worktree, project.git, project.state, project.settings, level)
         self._prepared[name] = prepared
         return prepared
 

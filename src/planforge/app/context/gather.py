@@ -96,12 +96,6 @@ def require_roles(project: Project, wanted: Mapping[str, Access]) -> None:
             raise InvalidInput(
                 f"role `{name}` in `{found.role(name).source}` may only read, but has to write"
             )
-    agents = project.settings.agents
-    for setting, named in (("agents.roles", agents.roles), ("budget.roles", project.settings.budget.roles)):
-        for name in named:
-            if name not in found.roles:
-                known = ", ".join(f"`{each}`" for each in sorted(found.roles))
-                raise InvalidInput(f"`{setting}.{name}`: there is no such role; known are {known}")
 
 
 def tier_of(project: Place, role: str) -> str:
@@ -189,8 +183,7 @@ def constraints(project: Project) -> standards.Standard | None:
             return None
         hint = "name a file of this repository in `forge.constraints`, or leave it empty"
         raise InvalidInput(f"cannot read `{path}`, the constraints: {error.strerror}", hint) from error
-    text = content.decode("utf-8", "replace")
-    return standards.Standard(path=path, text=text, hash=hashlib.sha256(content).hexdigest())
+    return standards.Standard.of(path, content)
 
 
 def _constraints(project: Project) -> GatheredPart:

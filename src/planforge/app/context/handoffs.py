@@ -57,7 +57,7 @@ def write(
 
 def listed(project: Project) -> list[HandoffRow]:
     """Every handoff, oldest first."""
-    return [_row(event) for event in handoff.emitted(project.ledger)]
+    return msgspec.convert(handoff.emitted(project.ledger), list[HandoffRow], from_attributes=True)
 
 
 def show(project: Project, name: str) -> AgentContext:
@@ -70,14 +70,3 @@ def show(project: Project, name: str) -> AgentContext:
     if not found:
         raise NotFound(f"nobody has handed over `{step}`", see("handoff list"))
     return handoff.load(project.ledger, found[-1].handoff)
-
-
-def _row(event: HandoffEmitted) -> HandoffRow:
-    return HandoffRow(
-        handoff=event.handoff,
-        holder=event.holder,
-        successor=event.successor,
-        used=event.used,
-        threshold=event.threshold,
-        estimated=event.estimated,
-    )

@@ -8,7 +8,6 @@ for the decision about lessons as well, even where none applies.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -40,9 +39,7 @@ def part(project: Project, listing: Listing, effect: GatherContext) -> GatheredP
     content = listing.read([path], LARGEST).get(path)
     if content is None:
         return GatheredPart(name=LESSONS, text="", left_out=f"{path} has more than {LARGEST} bytes")
-    file = standards.Standard(
-        path=path, text=content.decode("utf-8", "replace"), hash=hashlib.sha256(content).hexdigest()
-    )
+    file = standards.Standard.of(path, content)
     work = lessons.Work(text=_wanted(project, effect.plan), files=effect.files)
     wanted = lessons.relevant(lesson_file.parse(file.text), work)
     text, missing = _between(file, wanted, prompts.heed(effect.role), room)

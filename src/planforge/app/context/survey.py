@@ -7,7 +7,6 @@ shown is recorded as the effect's outcome, with the hash of every file.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import TYPE_CHECKING
 
@@ -68,12 +67,11 @@ def read(project: Project, effect: ReadFiles) -> GatheredPart:
         if b"\0" in content:
             missing.append(f"{path}: it is no text")
             continue
-        text = content.decode("utf-8", "replace")
-        file = Standard(path=path, text=text, hash=hashlib.sha256(content).hexdigest())
-        found = cut(text, room - estimate(len(file.marked(""))))
+        file = Standard.of(path, content)
+        found = cut(file.text, room - estimate(len(file.marked(""))))
         if found.left_out:
             missing.append(f"of {path}: {found.left_out}")
-        if found.text or not text.strip():
+        if found.text or not file.text.strip():
             texts.append(file.marked(found.text))
             sources.append(ContextSource(path=path, hash=file.hash))
             room -= estimate(len(texts[-1]) + 2)

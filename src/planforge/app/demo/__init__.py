@@ -30,9 +30,7 @@ from planforge.kernel.objects import write_atomically
 from planforge.workflows.demo import DemoRequest, MakeSample
 
 if TYPE_CHECKING:
-    from planforge.app.agents.casting import Cast
     from planforge.kernel.driver import Call
-    from planforge.workflows.demo import MakeSample
 
 DIRECTORY = "planforge-demo"
 SCRIPT = "rehearsal/script.json"

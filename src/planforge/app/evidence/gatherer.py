@@ -12,8 +12,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +36,7 @@ from planforge.workspace.checks.execution import Watch
 from planforge.workspace.detection import Detected
 from planforge.workspace.git import Git
 from planforge.workspace.preparation import Preparation, setup
+from planforge.workspace.preparation.setup import Prepared
 from planforge.workspace.preparation.untracked import INCLUDE
 from planforge.workspace.worktrees import Worktrees
 
@@ -46,9 +47,6 @@ STREAM = "evidence"
 """Where evidence is kept that a person asked for, outside of any run."""
 
 EPOCH = "1970-01-01T00:00:00+00:00"
-
-Prepare = Callable[[Path], AbstractAsyncContextManager[Mapping[str, str]]]
-"""Makes a fresh checkout ready for as long as it is used, and says what that adds to the environment."""
 
 
 def configured(settings: Settings) -> dict[str, Check] | None:
@@ -61,75 +59,87 @@ def configured(settings: Settings) -> dict[str, Check] | None:
     return named or None
 
 
-class Gathering(msgspec.Struct, frozen=True, kw_only=True):
+class Gathering:
     """How evidence is gathered for the trees of one repository."""
 
-    worktrees: Worktrees
-    objects: Objects
-    root: Path
-    """The person's own checkout: virtual environments are there."""
-    checks: Mapping[str, Check] | None = None
-    """None where they are to be detected, in each tree anew."""
-    ledger: Ledger | None = None
-    """Where evidence is looked for before it is gathered again."""
-    policy: Callable[[Path], Policy] | None = None
-    """What the checks in a checkout may see and change."""
-    level: Level | None = None
-    prepare: Prepare | None = None
-    preparation: str | None = ""
-    """What determines how checkouts are prepared, for evidence depends on it; None where nobody can say."""
-    watch: Watch | None = None
+    def __init__(
+        self,
+        git: Git,
+        state: Path,
+        settings: Settings,
+        worktrees: Worktrees,
+        *,
+        checks: Mapping[str, Check] | None,
+        ledger: Ledger | None,
+        watch: Watch | None = None,
+    ) -> None:
+        self._git = git
+        self._state = state
+        self._settings = settings
+        self._worktrees = worktrees
+        self._checks = checks
+        """None where they are to be detected, in each tree anew."""
+        self._ledger = ledger
+        """Where evidence is looked for before it is gathered again."""
+        self._watch = watch
+        self._level = settings.sandbox.chosen()
+        self._preparation = preparation_of(git.top, settings.workspace)
 
     async def on(self, commit: str, tree: str, *, reuse: bool = True) -> Evidence:
         """Evidence for `commit`, whose tree is `tree`: what is on record already, or else anew."""
-        if self.checks is not None and reuse and (found := self._known(commit, tree, self.checks)):
+        if self._checks is not None and reuse and (found := self._known(commit, tree, self._checks)):
             return found
-        checkout = await asyncio.to_thread(self.worktrees.make_fresh, commit)
+        checkout = await asyncio.to_thread(self._worktrees.make_fresh, commit)
         try:
-            named = self.checks
+            named = self._checks
             if named is None:
-                named = (await asyncio.to_thread(detection.detect, checkout, self.root)).checks
+                named = (await asyncio.to_thread(detection.detect, checkout, self._git.top)).checks
                 if reuse and (found := self._known(commit, tree, named)):
                     return found
             return await self._measured(checkout, commit, tree, named)
         finally:
-            await asyncio.to_thread(self.worktrees.discard, checkout)
+            await asyncio.to_thread(self._worktrees.discard, checkout)
 
     def fingerprint(self, named: Mapping[str, Check]) -> str:
         """All that is known to determine evidence besides the tree; empty where that is not known."""
-        if self.preparation is None:
+        if self._preparation is None:
             return ""
-        policy = self.policy(self.root) if self.policy else None
         return execution.fingerprint(
             named,
-            root=self.root,
-            sandbox=self.level.value if self.level else "",
-            network=policy is None or policy.network,
-            preparation=self.preparation,
+            root=self._git.top,
+            sandbox=self._level.value,
+            network=self._policy(self._git.top).network,
+            preparation=self._preparation,
         )
 
+    def _policy(self, checkout: Path) -> Policy:
+        """What the checks in a checkout may see and change."""
+        return self._settings.sandbox.verifying(checkout, self._git.top, state=self._state)
+
     def _known(self, commit: str, tree: str, named: Mapping[str, Check]) -> Evidence | None:
-        if self.ledger is None:
+        if self._ledger is None:
             return None
-        found = recorded_evidence.lookup(self.ledger, tree, self.fingerprint(named))
+        found = recorded_evidence.lookup(self._ledger, tree, self.fingerprint(named))
         return msgspec.structs.replace(found, commit=commit, reused=True) if found else None
 
     async def _measured(self, checkout: Path, commit: str, tree: str, named: Mapping[str, Check]) -> Evidence:
-        nothing: Mapping[str, str] = {}
-        async with self.prepare(checkout) if self.prepare else nullcontext(nothing) as extra:
+        prepared = await prepare(checkout, self._git, self._state, self._settings, self._level)
+        try:
             return await execution.run_all(
                 named,
                 checkout,
                 commit,
                 tree,
-                self.objects,
-                root=self.root,
-                extra=extra,
-                policy=self.policy(checkout) if self.policy else None,
-                level=self.level,
+                self._ledger.objects if self._ledger else Objects(self._state / "objects"),
+                root=self._git.top,
+                extra=prepared.env,
+                policy=self._policy(checkout),
+                level=self._level,
                 fingerprint=self.fingerprint(named),
-                watch=self.watch,
+                watch=self._watch,
             )
+        finally:
+            prepared.close()
 
 
 def gathering(project: Project, worktrees: Worktrees, watch: Watch | None = None) -> Gathering:
@@ -142,48 +152,23 @@ def gathering(project: Project, worktrees: Worktrees, watch: Watch | None = None
     named = configured(project.settings)
     if named is None:
         named = detection.detect(project.root).checks
-    return _gathering(project.git, project.state, project.settings, worktrees, project.ledger, named, watch)
-
-
-def _gathering(
-    git: Git,
-    state: Path,
-    settings: Settings,
-    worktrees: Worktrees,
-    ledger: Ledger | None,
-    named: Mapping[str, Check] | None,
-    watch: Watch | None,
-) -> Gathering:
-    level = settings.sandbox.chosen()
     return Gathering(
-        worktrees=worktrees,
-        objects=ledger.objects if ledger else Objects(state / "objects"),
-        root=git.top,
+        project.git,
+        project.state,
+        project.settings,
+        worktrees,
         checks=named,
-        ledger=ledger,
-        policy=lambda checkout: settings.sandbox.verifying(checkout, git.top, state=state),
-        level=level,
-        prepare=_preparing(git, state, settings, level),
-        preparation=preparation_of(git.top, settings.workspace),
+        ledger=project.ledger,
         watch=watch,
     )
 
 
-def _preparing(git: Git, state: Path, settings: Settings, level: Level) -> Prepare:
-    """Prepares checkouts as the worktrees of agents are prepared."""
-
-    @asynccontextmanager
-    async def prepare(checkout: Path) -> AsyncIterator[Mapping[str, str]]:
-        caches = [state / "caches"]
-        policy = settings.sandbox.writing(checkout, git.top, state=state, own=caches)
-        run = partial(processes.run, policy=policy, level=level)
-        prepared = await setup.prepare(checkout, git.top, settings.workspace, git=git, state=state, run=run)
-        try:
-            yield prepared.env
-        finally:
-            prepared.close()
-
-    return prepare
+async def prepare(checkout: Path, git: Git, state: Path, settings: Settings, level: Level) -> Prepared:
+    """Make a worktree ready, for an agent or for checks, confined as an agent is that writes in it."""
+    # What `setup` downloads is kept for the next worktree; agents do not get there.
+    policy = settings.sandbox.writing(checkout, git.top, state=state, own=[state / "caches"])
+    run = partial(processes.run, policy=policy, level=level)
+    return await setup.prepare(checkout, git.top, settings.workspace, git=git, state=state, run=run)
 
 
 def preparation_of(root: Path, settings: Preparation) -> str | None:
@@ -251,7 +236,7 @@ def look(
     with _laid_out(project, git) as state:
         worktrees = Worktrees(git, state, STREAM)
         ledger = project.ledger if project else None
-        how = _gathering(git, state, settings, worktrees, ledger, named, watch)
+        how = Gathering(git, state, settings, worktrees, checks=named, ledger=ledger, watch=watch)
         found = asyncio.run(how.on(subject.commit, subject.tree, reuse=reuse))
         recorded = _record(project, found)
         delta = _delta(project, git, subject, found)

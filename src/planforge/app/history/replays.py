@@ -89,46 +89,40 @@ def _changed(declared: Declaration, request: msgspec.Struct, setting: str) -> Ch
             f"`{name}` cannot be set for a back-test{did_you_mean(name, SETTINGS)}",
             f"known are {_names(SETTINGS)}",
         )
-    field, read = SETTINGS[name]
+    field, _ = SETTINGS[name]
     if field not in request.__struct_fields__:
         fitting = [name for name, (field, _) in SETTINGS.items() if field in request.__struct_fields__]
         has = f"; it has {_names(fitting)}" if fitting else ""
         raise InvalidInput(f"`{name}` is no setting of a `{declared.name}`{has}")
-    return Changed(setting=name, recorded=getattr(request, field), value=read(name, text))
+    return Changed(setting=name, recorded=getattr(request, field), value=_value(name, text))
 
 
 def _names(names: Mapping[str, object] | Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _count(name: str, text: str) -> int:
-    return _whole(name, text, 1)
-
-
-def _count_or_none(name: str, text: str) -> int:
-    return _whole(name, text, 0)
-
-
-def _whole(name: str, text: str, least: int) -> int:
+def _value(name: str, text: str) -> int | bool:
+    least = SETTINGS[name][1]
+    if least is None:
+        if text not in FLAGS:
+            raise InvalidInput(f"`{name}` must be `true` or `false`, not `{text}`")
+        return FLAGS[text]
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) >= least):
         raise InvalidInput(f"`{name}` must be a whole number from {least} on, not `{text}`")
     return int(text)
 
 
-def _flag(name: str, text: str) -> bool:
-    if text not in FLAGS:
-        raise InvalidInput(f"`{name}` must be `true` or `false`, not `{text}`")
-    return FLAGS[text]
-
-
-SETTINGS: dict[str, tuple[str, Callable[[str, str], int | bool]]] = {
-    "forge.cap": ("cap", _count),
-    "loop.cap": ("cap", _count),
-    "run.attempts": ("attempts", _count),
-    "run.escalate_after": ("escalate_after", _count_or_none),
-    "run.handoffs": ("handoffs", _count_or_none),
-    "run.jobs": ("jobs", _count),
-    "run.max_files": ("max_files", _count),
-    "run.parallel": ("parallel", _flag),
+SETTINGS: dict[str, tuple[str, int | None]] = {
+    "forge.cap": ("cap", 1),
+    "loop.cap": ("cap", 1),
+    "run.attempts": ("attempts", 1),
+    "run.escalate_after": ("escalate_after", 0),
+    "run.handoffs": ("handoffs", 0),
+    "run.jobs": ("jobs", 1),
+    "run.max_files": ("max_files", 1),
+    "run.parallel": ("parallel", None),
 }
-"""The settings that a back-test can change: which part of a request each is, and how it is read."""
+"""
+The settings that a back-test can change: which part of a request each is, and the least that it can be. None
+is for one that is true or false.
+"""

@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from planforge.actions import Action, Advice, Blank, Hint
+from planforge.app.items import plans
+from planforge.app.lessons import lesson_file
+from planforge.documents import lessons
 from planforge.errors import InvalidInput, NotFound, RefusedByGate
+from planforge.kernel.events import LessonDecided
+from planforge.kernel.ledger import Write
+from planforge.kernel.redaction import Redactor
+from planforge.rules.lessons import Lesson, Likeness, Status, alike
 
 if TYPE_CHECKING:
-    # Which plans are undecided is asked by quick commands, which need none of this.
-    from planforge.app.items.plans import PlanRow
     from planforge.app.project import Project
-    from planforge.rules.lessons import Lesson, Likeness
 
 LONGEST, SENTENCES = 600, 3
 """How long a lesson may be: what is longer is read by nobody, and told to no agent."""
@@ -89,9 +93,6 @@ class New(msgspec.Struct, frozen=True, kw_only=True):
 
 def listed(project: Project, status: str = "", tag: str = "") -> LessonList:
     """The lessons, in the order of their file: all of them, or those with a status or a tag."""
-    from planforge.app.lessons import lesson_file
-    from planforge.documents import lessons
-
     wanted = lessons.tag(tag)
     rows = [row(lesson) for lesson in lessons.parse(lesson_file.text(project))]
     kept = [each for each in rows if status in ("", each.status) and (not wanted or wanted in each.tags)]
@@ -101,9 +102,6 @@ def listed(project: Project, status: str = "", tag: str = "") -> LessonList:
 
 def show(project: Project, name: str) -> LessonRow:
     """The lesson that a name, or the beginning of one, means."""
-    from planforge.app.lessons import lesson_file
-    from planforge.documents import lessons
-
     return row(lessons.find(lesson_file.text(project), name))
 
 
@@ -118,42 +116,28 @@ def row(lesson: Lesson) -> LessonRow:
 
 def add(project: Project, new: New, *, actor: str, today: str, distinct: bool = False) -> LessonChange:
     """Keep a lesson that is new; refused if there is one that says nearly the same, unless it is distinct."""
-    from planforge.app.lessons import lesson_file
-    from planforge.documents import lessons
-    from planforge.rules.lessons import alike
-
     wanted = cleaned(new)
-    added: list[Lesson] = []
 
-    def change(text: str) -> str:
+    def change(text: str) -> tuple[str, Lesson]:
         own = wanted.title if new.title else ""
         if not distinct and (near := alike(wanted.text, lessons.parse(text), title=own)):
             raise _near(near[0])
-        after, found = lessons.added(text, _lesson(wanted, today))
-        added[:] = [found]
-        return after
+        return lessons.added(text, _lesson(wanted, today))
 
-    lesson_file.change(project, change)
-    (found,) = added
+    found = lesson_file.change(project, change)
     decided = record_for(project, wanted.source, "add", found, actor)
     return LessonChange(file=lesson_file.path(project), done="added", lesson=row(found), decided=decided)
 
 
 def update(project: Project, name: str, new: New, *, actor: str) -> LessonChange:
     """Say a lesson anew, with more tags and one more source; without a text it says what it said."""
-    from planforge.app.lessons import lesson_file
-    from planforge.documents import lessons
-
     wanted = cleaned(new) if new.text else _without_text(new)
-    names: list[str] = []
 
-    def change(text: str) -> str:
-        found = lessons.find(text, name)
-        _require_not_superseded(found)
-        names[:] = [found.id]
-        return lessons.changed(text, found.id, _merged(found, wanted))
+    def change(text: str) -> tuple[str, Lesson]:
+        found = _changeable(text, name)
+        return _changed(text, found, _merged(found, wanted))
 
-    found = lessons.find(lesson_file.change(project, change), *names)
+    found = lesson_file.change(project, change)
     decided = record_for(project, wanted.source, "update", found, actor)
     return LessonChange(file=lesson_file.path(project), done="updated", lesson=row(found), decided=decided)
 
@@ -164,24 +148,14 @@ def _without_text(new: New) -> New:
 
 def _merged(found: Lesson, wanted: New) -> dict[str, str]:
     """The fields that are different when more is known: another text, more tags, one more source."""
-    from planforge.rules.lessons import Status
-
-    given = {
-        "Lesson": wanted.text or found.lesson,
-        "Tags": ", ".join(dict.fromkeys((*found.tags, *wanted.tags))),
-        "Source": _with(found.source, wanted.source),
-        "Applied": _with(found.applied, wanted.applied),
+    both = {
+        "Lesson": (found.lesson, wanted.text or found.lesson),
+        "Tags": (", ".join(found.tags), ", ".join(dict.fromkeys((*found.tags, *wanted.tags)))),
+        "Source": (found.source, _with(found.source, wanted.source)),
+        "Applied": (found.applied, _with(found.applied, wanted.applied)),
+        "Status": (found.status, Status.ACTIVE.value),
     }
-    before = {
-        "Lesson": found.lesson,
-        "Tags": ", ".join(found.tags),
-        "Source": found.source,
-        "Applied": found.applied,
-    }
-    fields = {name: value for name, value in given.items() if value != before[name]}
-    if found.status is not Status.ACTIVE:
-        fields["Status"] = Status.ACTIVE.value
-    return fields
+    return {name: after for name, (before, after) in both.items() if after != before}
 
 
 def _with(said: str, more: str) -> str:
@@ -191,30 +165,20 @@ def _with(said: str, more: str) -> str:
 
 def supersede(project: Project, name: str, by: str, *, today: str) -> LessonChange:
     """Put a lesson in the place of another: one that there is, or a new one with this text."""
-    from planforge.app.lessons import lesson_file
-    from planforge.documents import lessons
-    from planforge.rules.lessons import Status
 
-    names: list[str] = []
-
-    def change(text: str) -> str:
-        old = lessons.find(text, name)
-        _require_not_superseded(old)
+    def change(text: str) -> tuple[str, tuple[Lesson, Lesson]]:
+        old = _changeable(text, name)
         text, new = _successor(text, old, by, today)
-        names[:] = [old.id, new.id]
         superseded = msgspec.structs.replace(old, status=Status.SUPERSEDED, successor=new.id, remark="")
-        return lessons.changed(text, old.id, {"Status": lessons.status_line(superseded)})
+        text, old = _changed(text, old, {"Status": lessons.status_line(superseded)})
+        return text, (old, lessons.find(text, new.id))
 
-    after = lesson_file.change(project, change)
-    old, new = (row(lessons.find(after, each)) for each in names)
+    old, new = map(row, lesson_file.change(project, change))
     return LessonChange(file=lesson_file.path(project), done="superseded", lesson=new, old=old)
 
 
 def _successor(text: str, old: Lesson, by: str, today: str) -> tuple[str, Lesson]:
     """The lesson that is meant, in the text; a new one is added to it, with the tags of the old."""
-    from planforge.documents import lessons
-    from planforge.rules.lessons import alike
-
     if found := _meant(text, by):
         if found.id == old.id:
             raise InvalidInput(f"`{old.id}` cannot take its own place", "name another one, or say a new one")
@@ -233,8 +197,6 @@ def _successor(text: str, old: Lesson, by: str, today: str) -> tuple[str, Lesson
 
 def _meant(text: str, by: str) -> Lesson | None:
     """The lesson that a word names; several words that name none are a lesson themselves."""
-    from planforge.documents import lessons
-
     try:
         return lessons.find(text, by)
     except NotFound:
@@ -245,29 +207,22 @@ def _meant(text: str, by: str) -> Lesson | None:
 
 def mark_stale(project: Project, name: str, reason: str) -> LessonChange:
     """Say that a lesson does not hold any more, and why."""
-    from planforge.app.lessons import lesson_file
-    from planforge.documents import lessons
-    from planforge.rules.lessons import Status
-
     why = clean(reason)
     if not why:
         raise InvalidInput("a lesson is not stale for no reason", "say why: `--reason TEXT`")
-    names: list[str] = []
 
-    def change(text: str) -> str:
-        found = lessons.find(text, name)
-        _require_not_superseded(found)
-        names[:] = [found.id]
+    def change(text: str) -> tuple[str, Lesson]:
+        found = _changeable(text, name)
         stale = msgspec.structs.replace(found, status=Status.STALE, successor="", remark=why)
-        return lessons.changed(text, found.id, {"Status": lessons.status_line(stale)})
+        return _changed(text, found, {"Status": lessons.status_line(stale)})
 
-    found = lessons.find(lesson_file.change(project, change), *names)
+    found = lesson_file.change(project, change)
     return LessonChange(file=lesson_file.path(project), done="stale", lesson=row(found))
 
 
-def _require_not_superseded(found: Lesson) -> None:
-    from planforge.rules.lessons import Status
-
+def _changeable(text: str, name: str) -> Lesson:
+    """The lesson that a name means; refused if another one has taken its place."""
+    found = lessons.find(text, name)
     if found.status is Status.SUPERSEDED:
         by = f" by `{found.successor}`" if found.successor else ""
         raise RefusedByGate(
@@ -276,6 +231,13 @@ def _require_not_superseded(found: Lesson) -> None:
             if found.successor
             else None,
         )
+    return found
+
+
+def _changed(text: str, found: Lesson, fields: dict[str, str]) -> tuple[str, Lesson]:
+    """The text with other fields of a lesson, and that lesson as it is then."""
+    after = lessons.changed(text, found.id, fields)
+    return after, lessons.find(after, found.id)
 
 
 def _near(found: Likeness) -> InvalidInput:
@@ -291,8 +253,6 @@ def _near(found: Likeness) -> InvalidInput:
 
 
 def _lesson(wanted: New, today: str) -> Lesson:
-    from planforge.rules.lessons import Lesson
-
     return Lesson(
         id="",
         date=today,
@@ -306,16 +266,11 @@ def _lesson(wanted: New, today: str) -> Lesson:
 
 def clean(text: str) -> str:
     """What somebody said on one line, without secrets."""
-    from planforge.documents import lessons
-    from planforge.kernel.redaction import Redactor
-
     return lessons.one_line(Redactor.of_environment().text(text.encode("utf-8", "replace").decode()))
 
 
 def cleaned(new: New) -> New:
     """What somebody wants to keep as the file can hold it; refused if it is no lesson."""
-    from planforge.documents import lessons
-
     text = clean(new.text)
     _require_short(text)
     return New(
@@ -352,10 +307,8 @@ def _source(said: str) -> str:
 # What was decided about a plan
 
 
-def undecided(project: Project) -> tuple[PlanRow, ...]:
+def undecided(project: Project) -> tuple[plans.PlanRow, ...]:
     """The plans that are done or closed and whose lessons nobody has decided about, oldest first."""
-    from planforge.app.items import plans
-
     decided = "SELECT 1 FROM events WHERE stream = plan AND kind = 'LessonDecided'"
     where = f"plans WHERE status IN (?, ?) AND NOT EXISTS ({decided}) ORDER BY length(plan), plan"
     return tuple(project.ledger.select(plans.PlanRow, where, *ENDED))
@@ -381,8 +334,5 @@ def record(
     reason: str,
 ) -> None:
     """Record what a person has decided about the lessons of a plan or a task."""
-    from planforge.kernel.events import LessonDecided
-    from planforge.kernel.ledger import Write
-
     decided = LessonDecided(plan=subject, decision=decision, lesson=lesson, actor=actor, reason=reason)
     project.ledger.append_all([Write(subject, None, [decided])])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from planforge.errors import Conflict, InvalidDocument, InvalidInput
 from planforge.kernel.locks import held
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LARGEST = 1024 * 1024
 """A larger file is not read."""
+
+Changed = TypeVar("Changed")
 
 TRIES = 5
 """How often a change is made anew to a file that somebody else has changed meanwhile."""
@@ -46,16 +48,14 @@ def text(project: Project) -> str:
         raise InvalidInput(f"cannot read `{place}`: {error.strerror}") from error
 
 
-def change(project: Project, made: Callable[[str], str]) -> str:
-    """Make a change to the file as it is at this moment, and return what it says then."""
+def change(project: Project, made: Callable[[str], tuple[str, Changed]]) -> Changed:
+    """Make a change to the file as it is at this moment, and return what was changed."""
     with held(project.state / "locks" / "lessons.lock", "a change of the lessons", wait=True):
         for _ in range(TRIES):
             before = text(project)
-            after = made(before)
-            if after == before:
-                return after
-            if _written(project, before, after):
-                return after
+            after, changed = made(before)
+            if after == before or _written(project, before, after):
+                return changed
     raise Conflict(f"`{path(project)}` changes all the time", "try again when nobody is editing it")
 
 
@@ -67,10 +67,7 @@ def _written(project: Project, before: str, after: str) -> bool:
             root.make(path(project).rpartition("/")[0]).close()
         if text(project) != before:
             return False
-        mode = place.stat().st_mode & 0o777 if place.exists() else None
         write_atomically(place, after.encode())
-        if mode is not None:
-            place.chmod(mode)
     except OSError as error:
         raise InvalidInput(f"cannot write `{path(project)}`: {error.strerror}") from error
     return True

@@ -415,15 +415,11 @@ def _require_path(key: toml.Key, path: str) -> None:
         raise wrong(f"`{toml.dotted(key)}`: {path!r} is no path that can be shown")
 
 
-def _limits(budget: BudgetSettings) -> Iterator[tuple[str, Limits]]:
+def _require_money_put_aside(budget: BudgetSettings) -> None:
     named = {"run": budget.run, "plan": budget.plan, "step": budget.step}
     named |= {f"roles.{role}": limits for role, limits in budget.roles.items()}
-    yield from ((name, limits) for name, limits in named.items() if limits is not None)
-
-
-def _require_money_put_aside(budget: BudgetSettings) -> None:
-    for name, limits in _limits(budget):
-        if limits.money is not None and not budget.reserve_money:
+    for name, limits in named.items():
+        if limits is not None and limits.money is not None and not budget.reserve_money:
             raise wrong(
                 f"`budget.{name}.money` needs `budget.reserve_money`",
                 "set a price for answers whose agent gives none, such as `reserve_money = 0.5`",

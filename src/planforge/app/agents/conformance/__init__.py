@@ -20,7 +20,6 @@ from planforge.app.agents.conformance.outcomes import Outcome
 from planforge.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from planforge.agents.profiles import Profile
     from planforge.app.settings import Settings
 
 
@@ -93,36 +92,20 @@ async def conform(
     from planforge.app.agents.conformance import checks, scratch
 
     name, profile = choose(wanted, settings.agents.profiles)
-    if unknown := [check for check in only if check not in checks.CHECKS]:
+    if wrong := [check for check in only if check not in checks.CHECKS]:
         names = ", ".join(f"`{check}`" for check in checks.CHECKS)
-        raise InvalidInput(f"there is no check `{unknown[0]}`; there are {names}")
+        raise InvalidInput(f"there is no check `{wrong[0]}`; there are {names}")
     wished = set(only) or set(checks.CHECKS)
     if not profile.tiers and "model" not in only:  # then it is not told which model to ask
         wished.discard("model")
     chosen = [check for check in checks.CHECKS if check in wished]
+    service = "live" if live else "scripted"
     if not live and not scratch.can_be_scripted(name, profile):
         why = "its profile does not say how it is pointed at another server (`endpoint`); try `--live`"
-        return Conformance(
-            agent=name,
-            service="scripted",
-            checks=tuple(
-                Checked(check=check, outcome=Outcome.CANNOT_TELL, seen=why, seconds=0.0) for check in chosen
-            ),
-        )
-    return await _tried(name, profile, settings, chosen, told, live=live)
-
-
-async def _tried(
-    name: str,
-    profile: Profile,
-    settings: Settings,
-    chosen: Sequence[str],
-    told: Told,
-    *,
-    live: bool,
-) -> Conformance:
-    from planforge.app.agents.conformance import checks, scratch
-
+        unknown = [
+            Checked(check=check, outcome=Outcome.CANNOT_TELL, seen=why, seconds=0.0) for check in chosen
+        ]
+        return Conformance(agent=name, service=service, checks=tuple(unknown))
     async with scratch.scratch(name, profile, settings, live=live) as place:
         trial = checks.Trial(place=place, settings=settings, live=live)
         turns = asyncio.Semaphore(AT_ONCE)
@@ -130,9 +113,9 @@ async def _tried(
         async def checked(check: str) -> Checked:
             async with turns:
                 began = time.monotonic()
-                seen = await checks.seen(trial, check)
+                outcome, seen = await checks.seen(trial, check)
                 taken = round(time.monotonic() - began, 1)
-            line = Checked(check=check, outcome=seen.outcome, seen=seen.what, seconds=taken)
+            line = Checked(check=check, outcome=outcome, seen=seen, seconds=taken)
             told(line)
             return line
 
@@ -140,5 +123,4 @@ async def _tried(
         first, *others = chosen
         found = [await checked(first), *await asyncio.gather(*map(checked, others))]
         startup = place.startup
-    service = "live" if live else "scripted"
     return Conformance(agent=name, service=service, checks=tuple(found), startup=startup)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from planforge.app.agents.conformance import script
-from planforge.app.agents.conformance.outcomes import Outcome, Seen
+from planforge.app.agents.conformance.outcomes import Outcome
 from planforge.app.agents.conformance.scratch import Scratch, scratch
 from planforge.app.settings import Settings
 from planforge.errors import (
@@ -54,16 +54,16 @@ class _Unknown(Exception):
     """Why it cannot be told."""
 
 
-async def seen(trial: Trial, check: str) -> Seen:
-    """Carry out one check."""
+async def seen(trial: Trial, check: str) -> tuple[Outcome, str]:
+    """Carry out one check; how it ended, and what was seen."""
     try:
-        return Seen(outcome=Outcome.PASSED, what=await CHECKS[check](trial))
+        return Outcome.PASSED, await CHECKS[check](trial)
     except _Unknown as error:
-        return Seen(outcome=Outcome.CANNOT_TELL, what=str(error))
+        return Outcome.CANNOT_TELL, str(error)
     except _Unmet as error:
-        return Seen(outcome=Outcome.FAILED, what=str(error))
+        return Outcome.FAILED, str(error)
     except PlanforgeError as error:
-        return Seen(outcome=Outcome.FAILED, what=f"{type(error).__name__}: {error.message}")
+        return Outcome.FAILED, f"{type(error).__name__}: {error.message}"
 
 
 async def _write(trial: Trial) -> str:

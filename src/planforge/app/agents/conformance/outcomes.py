@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-import msgspec
-
 
 class Outcome(StrEnum):
     """How a check ended."""
@@ -13,10 +11,3 @@ class Outcome(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     CANNOT_TELL = "cannot tell"
-
-
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check came to."""
-
-    outcome: Outcome
-    what: str

@@ -20,17 +20,15 @@ import msgspec
 
 from planforge.agents import homes
 from planforge.agents.profiles import REHEARSAL, Profile, Way
-from planforge.agents.protocol import Place, Task
-from planforge.app.agents.calls import adapter
+from planforge.agents.protocol import Task
+from planforge.app.agents.calls import put
 from planforge.app.agents.conformance.script import SCRIPT
 from planforge.app.agents.permissions import Permissions
 from planforge.app.agents.workplace import Workroom
 from planforge.app.project import Project
 from planforge.app.settings import Settings
 from planforge.kernel.effects import Access, AgentAnswer, RunAgent
-from planforge.workspace import processes, sandbox
 from planforge.workspace.git import Git
-from planforge.workspace.sandbox import Level, home
 from planforge.workspace.worktrees import Worktrees
 
 if TYPE_CHECKING:
@@ -82,18 +80,6 @@ class Scratch:
         async with self._room.at_work(
             self.name, self.profile, effect, home=place, anew=False, going_on=bool(session)
         ) as bench:
-            furnished = await asyncio.to_thread(
-                homes.prepare,
-                place,
-                self.profile,
-                access=access,
-                root=self.project.root,
-                cwd=bench.cwd,
-                model=self.model,
-                endpoint=self.server.url if self.server else "",
-                confined=sandbox.enough(bench.level, Level.LANDLOCK),
-                tools=[Path.home() / name for name in home.TOOLS],
-            )
             began = time.time()
 
             async def launch(
@@ -116,25 +102,19 @@ class Scratch:
                 idle_seconds=idle_seconds,
             )
             try:
-                return await adapter(self.profile.speaks)(
+                return await put(
                     self.name,
-                    furnished.profile,
+                    self.profile,
                     task,
-                    Place(
-                        cwd=bench.cwd,
-                        home=furnished.home,
-                        argv=furnished.argv,
-                        env=furnished.env,
-                        launch=launch,
-                        end=processes.end,
-                        permit=Permissions(self.name, access, cwd=bench.cwd, own=[place]),
-                        heard=heard,
-                        variables=bench.variables,
-                    ),
+                    msgspec.structs.replace(bench, launch=launch),
+                    home=place,
+                    root=self.project.root,
+                    endpoint=self.server.url if self.server else "",
+                    permit=Permissions(self.name, access, cwd=bench.cwd, own=[place]),
+                    heard=heard,
                 )
             finally:
                 self._note_start(began)
-                await asyncio.to_thread(homes.leave, furnished)
 
     def _note_start(self, began: float) -> None:
         if self.startup is None:

@@ -28,9 +28,9 @@ def budget() -> None:
     Example:
       planforge budget --json | jq '.[] | select(.left.tokens == 0).scope'
     """
-    from planforge.app.agents.budgets import accounts
+    from planforge.kernel.budgets import accounts
 
-    show(accounts(here()), _page)
+    show(accounts(here().ledger), _page)
 
 
 def _page(found: list[Account]) -> str:

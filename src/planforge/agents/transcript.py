@@ -1,7 +1,7 @@
 """
 What an agent has said and done so far, as far as it is kept.
 
-Both programs say different things in different words; this is what they have in common, and where the
+Every program says different things in different words; this is what they have in common, and where the
 limits are: of the text, of the tools that are listed, of the figures that are believed.
 """
 
@@ -22,7 +22,10 @@ TEXT_LIMIT = 1024 * 1024
 """How many characters an answer may have; a longer one is refused, not cut."""
 
 TOOLS_LISTED = 200
+"""How many tool calls are on record, the last ones."""
+
 TITLE_LIMIT = 200
+DENIED = "denied"
 SESSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,127}")
 """What a conversation may be called: it goes into a command, where it must not be taken for an option."""
 
@@ -81,21 +84,30 @@ class Transcript:
 
     # Tools
 
-    def began(self, identity: str, kind: str, title: str) -> None:
-        """It uses a tool."""
-        if identity in self._tools:
-            return
-        self.tool_calls += 1
-        self._tools[identity] = ToolUse(kind=kind, title=one_line(title)[:TITLE_LIMIT])
+    def used(self, identity: str, *, kind: str = "", title: str = "", status: str = "") -> ToolUse:
+        """What is known by now of a tool that it uses; nothing changes that it was kept from one."""
+        if identity not in self._tools:
+            self.tool_calls += 1
+        known = self._tools.get(identity) or ToolUse(kind="other", title="")
+        self._tools[identity] = ToolUse(
+            kind=kind or known.kind,
+            title=one_line(title)[:TITLE_LIMIT] or known.title,
+            status=status if status and known.status != DENIED else known.status,
+        )
         if len(self._tools) > TOOLS_LISTED:
             self._tools.popitem(last=False)
-        self.said(title)
+        return self._tools[identity]
+
+    def began(self, identity: str, kind: str, title: str) -> None:
+        """It uses a tool."""
+        if identity not in self._tools:
+            self.used(identity, kind=kind, title=title)
+            self.said(title)
 
     def finished(self, identity: str, status: str) -> None:
-        """It has used the tool, or was kept from it, which nothing that comes later changes."""
-        used = self._tools.get(identity)
-        if used is not None and used.status != "denied":
-            self._tools[identity] = msgspec.structs.replace(used, status=status)
+        """It has used the tool, or was kept from it."""
+        if identity in self._tools:
+            self.used(identity, status=status)
 
     # What comes of it
 
