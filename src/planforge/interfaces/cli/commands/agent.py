@@ -9,7 +9,7 @@ import click
 
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import paragraphs, plain, section, table
-from planforge.interfaces.cli.output import json_option, show, talk, wants_json
+from planforge.interfaces.cli.output import JsonGroup, show, talk, wants_json
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ SEEN = 100
 """Columns of an observation that are shown; the JSON has all of it."""
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def agent() -> None:
     """List, test, add and remove agents
 
@@ -36,7 +36,6 @@ def agent() -> None:
 @click.option(
     "--all", "everything", is_flag=True, help="Also agents that are used only if a setting names them."
 )
-@json_option
 def list_(measure: bool, everything: bool) -> None:
     """Show which agents are installed and logged in
 
@@ -59,7 +58,6 @@ def list_(measure: bool, everything: bool) -> None:
 @click.argument("name")
 @click.option("--live", is_flag=True, help="Use the agent's own service, which may cost money.")
 @click.option("--only", "only", multiple=True, metavar="CHECK", help="Only this check; can be repeated.")
-@json_option
 def test(name: str, live: bool, only: tuple[str, ...]) -> int:
     """Test what an agent really does
 
@@ -109,7 +107,6 @@ def test(name: str, live: bool, only: tuple[str, ...]) -> int:
 )
 @click.option("--inherit", multiple=True, metavar="NAME", help="Pass on one of your environment variables.")
 @click.option("--login", multiple=True, metavar="PATH", help="A file in your home that has its login.")
-@json_option
 def add(
     name: str,
     command: tuple[str, ...],
@@ -150,7 +147,6 @@ def add(
 
 @agent.command()
 @click.argument("name")
-@json_option
 def remove(name: str) -> None:
     """Remove your own agent from `planforge.toml`
 

@@ -8,16 +8,15 @@ import click
 
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import paragraphs, table
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.context.report import ContextCall, ContextReport
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("run", required=False)
-@json_option
 def context(run: str | None) -> None:
     """Show what the agents of RUN were told, part by part
 

@@ -13,7 +13,7 @@ from planforge.interfaces.cli.commands.land import ONTO
 from planforge.interfaces.cli.commands.land import told as land_words
 from planforge.interfaces.cli.foreground import summary, summary_and_next, watch
 from planforge.interfaces.cli.options import actor_option
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 
 if TYPE_CHECKING:
     from planforge.app.landing import LandReport
@@ -25,7 +25,7 @@ ACCEPT = "Accept the change of FIX, which passed but is not small, exactly as it
 AGAIN = "Do FIX again from the current checkout; replaces the earlier result."
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("request", required=False)
 @click.option("--only", "files", multiple=True, metavar="PATH", help=ONLY)
 @click.option("--anyway", is_flag=True, help=ANYWAY)
@@ -35,7 +35,6 @@ AGAIN = "Do FIX again from the current checkout; replaces the earlier result."
 @click.option("--again", metavar="FIX", help=AGAIN)
 @click.option("--reason", metavar="TEXT", help="Why you accept it; recorded with your name.")
 @actor_option("Who wants it")
-@json_option
 def fix(
     request: str | None,
     files: tuple[str, ...],

@@ -18,7 +18,7 @@ from planforge.interfaces.cli.foreground import drive, driven, summary, summary_
 from planforge.interfaces.cli.help_sections import help_command
 from planforge.interfaces.cli.layout import table
 from planforge.interfaces.cli.options import actor_option, given_up_option
-from planforge.interfaces.cli.output import json_option, show, talk
+from planforge.interfaces.cli.output import JsonGroup, show, talk
 from planforge.interfaces.cli.typed import line, next_lines
 from planforge.kernel.wording import counted
 
@@ -31,7 +31,7 @@ START = "start"
 """The hidden command for words that are not a subcommand."""
 
 
-class ForgeGroup(click.Group):
+class ForgeGroup(JsonGroup):
     """A group that takes a request where others take only commands."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -97,7 +97,6 @@ def forge() -> None:
     help="Approve a clean plan in your name and carry it out; default: `forge.auto_implement`.",
 )
 @actor_option("Who approves it")
-@json_option
 def start(
     request: str | None,
     source: str | None,
@@ -154,7 +153,6 @@ def _implemented(project: Project, run: str, person: str) -> int:
 
 
 @forge.command()
-@json_option
 def status() -> None:
     """List forges that are running, waiting or interrupted"""
     from planforge.app import forges
@@ -182,7 +180,6 @@ def _forges(found: list[ForgeView]) -> str:
 @click.argument("plan_id", metavar="[PLAN]", required=False)
 @given_up_option
 @actor_option("Who cancels it")
-@json_option
 def cancel(plan_id: str | None, reason: str, actor: str | None) -> None:
     """Stop the forge of PLAN and cancel the plan
 
@@ -210,7 +207,7 @@ def cancel(plan_id: str | None, reason: str, actor: str | None) -> None:
 forge.add_command(help_command)
 
 
-@forge.command(hidden=True, context_settings={"ignore_unknown_options": True})
+@forge.command(cls=click.Command, hidden=True, context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1)
 def audit(words: tuple[str, ...]) -> None:
     """Reserved: an audit alone is a command of `plan`"""

@@ -12,7 +12,7 @@ import click
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import table, visible
 from planforge.interfaces.cli.options import actor_option, optional_reason_option
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonGroup, show
 
 if TYPE_CHECKING:
     from planforge.app.decisions.gates import Decided, GateList, GateRow, GateView
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SEEN = "The tree you reviewed, as `gate show` prints it; refused if it has changed."
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def gate() -> None:
     """Approve or reject changes that need a person
 
@@ -33,7 +33,6 @@ def gate() -> None:
 
 @gate.command(name="list")
 @click.option("--all", "everything", is_flag=True, help="Also gates that are decided or void.")
-@json_option
 def list_(everything: bool) -> None:
     """List the gates that wait for a person
 
@@ -51,7 +50,6 @@ def list_(everything: bool) -> None:
 
 @gate.command(name="show")
 @click.argument("name", metavar="GATE")
-@json_option
 def show_(name: str) -> None:
     """Show why a change waits, and the change
 
@@ -72,7 +70,6 @@ def show_(name: str) -> None:
 @optional_reason_option
 @actor_option("Who decides, if there is no terminal")
 @click.option("--seen", metavar="HASH", help=SEEN)
-@json_option
 def approve(name: str, reason: str, actor: str | None, seen: str | None) -> None:
     """Approve a change, for exactly the tree that is shown
 
@@ -96,7 +93,6 @@ def approve(name: str, reason: str, actor: str | None, seen: str | None) -> None
 @click.option("--reason", required=True, metavar="TEXT", help="Why; the next agent is told.")
 @actor_option("Who decides, if there is no terminal")
 @click.option("--seen", metavar="HASH", help=SEEN)
-@json_option
 def reject(name: str, reason: str, actor: str | None, seen: str | None) -> None:
     """Reject a change
 
@@ -113,7 +109,7 @@ def reject(name: str, reason: str, actor: str | None, seen: str | None) -> None:
     show(decided, _decided)
 
 
-@gate.command()
+@gate.command(cls=click.Command)
 @click.option("--stage", required=True, help="The stage that the gate is for.")
 @click.option("--subject", required=True, metavar="ID", help="The task or plan at the gate.")
 @click.option("--outputs", is_flag=True, help="Check the outputs of the stage, not the conditions before it.")

@@ -8,7 +8,7 @@ import click
 
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import paragraphs, section, table
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonGroup, show
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NOTHING = ("nothing",)
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def handoff() -> None:
     """Show what an agent left for its successor
 
@@ -28,7 +28,6 @@ def handoff() -> None:
 
 
 @handoff.command("list")
-@json_option
 def list_() -> None:
     """List all handoffs, oldest first"""
     from planforge.app.context import handoffs
@@ -47,7 +46,6 @@ def list_() -> None:
 
 @handoff.command("show")
 @click.argument("name")
-@json_option
 def show_(name: str) -> None:
     """Show one handoff, by its name or by its step
 

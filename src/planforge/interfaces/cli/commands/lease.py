@@ -10,13 +10,13 @@ from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.event_words import moment
 from planforge.interfaces.cli.layout import paragraphs, section
 from planforge.interfaces.cli.options import reason_option
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonGroup, show
 
 if TYPE_CHECKING:
     from planforge.app.runs.leases import LeaseList
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def lease() -> None:
     """List and release file leases
 
@@ -26,7 +26,6 @@ def lease() -> None:
 
 
 @lease.command(name="list")
-@json_option
 def list_() -> None:
     """Show who holds which files until when, and who waits
 
@@ -45,7 +44,6 @@ def list_() -> None:
 @lease.command()
 @click.argument("name", metavar="FENCE|PATH")
 @reason_option
-@json_option
 def release(name: str, reason: str) -> None:
     """Take a lease away from its holder
 

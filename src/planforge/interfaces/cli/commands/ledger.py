@@ -9,7 +9,7 @@ import click
 
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import table
-from planforge.interfaces.cli.output import json_option, show, talk
+from planforge.interfaces.cli.output import JsonCommand, show, talk
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
@@ -22,9 +22,8 @@ PATIENCE = 2.0
 """Seconds between two lines of progress."""
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a row differs.")
-@json_option
 def rebuild(check: bool) -> int:
     """Rebuild the projections from the events
 
@@ -66,10 +65,9 @@ def _rebuilt(found: Rebuilt) -> Iterator[str]:
         yield f"rebuilt: {what}"
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("name", required=False)
 @click.option("--list", "listed", is_flag=True, help="List only the names, with revision and description.")
-@json_option
 def schema(name: str | None, listed: bool) -> None:
     """Print the JSON Schema of events and documents
 
@@ -93,8 +91,7 @@ def schema(name: str | None, listed: bool) -> None:
         show(schemas.schema(name) if name else schemas.every(), "", as_json=True)
 
 
-@click.command()
-@json_option
+@click.command(cls=JsonCommand)
 def verify() -> int:
     """Check that nobody changed the ledger
 

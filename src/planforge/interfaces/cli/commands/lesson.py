@@ -9,7 +9,7 @@ import click
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import paragraphs, table, visible
 from planforge.interfaces.cli.options import actor_option
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonGroup, show
 
 if TYPE_CHECKING:
     from planforge.app.lessons import LessonChange, LessonList, LessonRow
@@ -28,7 +28,7 @@ update_option = click.option("--update", default="", metavar="ID", help=UPDATE)
 distinct_option = click.option("--distinct", is_flag=True, help=DISTINCT)
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def lesson() -> None:
     """Decide what agents are told from past plans
 
@@ -46,7 +46,6 @@ def lesson() -> None:
     help="Only those with this status.",
 )
 @click.option("--tag", default="", metavar="TAG", help="Only those with this tag.")
-@json_option
 def list_(status: str | None, tag: str) -> None:
     """List the lessons, and the plans whose lessons are undecided
 
@@ -63,7 +62,6 @@ def list_(status: str | None, tag: str) -> None:
 
 @lesson.command(name="show")
 @click.argument("name", metavar="ID")
-@json_option
 def show_(name: str) -> None:
     """Show a lesson
 
@@ -87,7 +85,6 @@ def show_(name: str) -> None:
 @update_option
 @distinct_option
 @actor_option("Who decides")
-@json_option
 def add(
     text: str,
     title: str,
@@ -129,7 +126,6 @@ def add(
     "--by", required=True, metavar="NEW", help="The ID of another lesson, or the text of a new one."
 )
 @actor_option("Who decides")
-@json_option
 def supersede(old: str, by: str, actor: str | None) -> None:
     """Replace a lesson with another one
 
@@ -155,7 +151,6 @@ def supersede(old: str, by: str, actor: str | None) -> None:
 @click.argument("name", metavar="ID")
 @click.option("--reason", required=True, metavar="TEXT", help="Why it is no longer true.")
 @actor_option("Who decides")
-@json_option
 def stale(name: str, reason: str, actor: str | None) -> None:
     """Mark a lesson as stale: no agent is told it again
 
@@ -187,7 +182,6 @@ def stale(name: str, reason: str, actor: str | None) -> None:
 @update_option
 @distinct_option
 @actor_option("Who decides")
-@json_option
 def promote(
     plan: str,
     number: int | None,

@@ -9,20 +9,19 @@ import click
 
 from planforge.interfaces.cli import inputs
 from planforge.interfaces.cli.layout import table
-from planforge.interfaces.cli.output import json_option, show, write_file
+from planforge.interfaces.cli.output import JsonGroup, show, write_file
 
 if TYPE_CHECKING:
     from planforge.documents.pictures.course import Bar
     from planforge.rules.loops.simulation import Simulation
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def policy() -> None:
     """List the loop policies, and simulate one"""
 
 
 @policy.command("list")
-@json_option
 def list_() -> None:
     """List the policies with their settings
 
@@ -57,7 +56,6 @@ def list_() -> None:
 @click.option(
     "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Plot the iterations to this file."
 )
-@json_option
 def simulate(trajectory: Path, name: str, pairs: tuple[str, ...], plot: bool, svg: Path | None) -> None:
     """Show what every guard saw in each iteration, and which one fired
 

@@ -10,7 +10,7 @@ import click
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import table, visible
 from planforge.interfaces.cli.options import actor_option
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonGroup, show
 from planforge.interfaces.cli.typed import line
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SEEN = "The hash of the question you read, as `question show` prints it; refused if it has changed."
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def question() -> None:
     """Answer the questions of runs
 
@@ -30,7 +30,6 @@ def question() -> None:
 
 @question.command(name="list")
 @click.option("--all", "everything", is_flag=True, help="Also questions that are answered or void.")
-@json_option
 def list_(everything: bool) -> None:
     """List the questions that wait for an answer, oldest first
 
@@ -48,7 +47,6 @@ def list_(everything: bool) -> None:
 
 @question.command(name="show")
 @click.argument("name", metavar="QUESTION")
-@json_option
 def show_(name: str) -> None:
     """Show a question with its options
 
@@ -70,7 +68,6 @@ def show_(name: str) -> None:
 @click.option("--reason", default="", metavar="TEXT", help="Why or how; the agent is told.")
 @actor_option("Who answers, if there is no terminal")
 @click.option("--seen", metavar="HASH", help=SEEN)
-@json_option
 def answer(name: str, option: str, reason: str, actor: str | None, seen: str | None) -> None:
     """Answer a question with one of its options
 

@@ -10,7 +10,7 @@ from planforge.errors import Interrupted, PlanforgeError, TryLater
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.foreground import drive, driven, summary_and_next
 from planforge.interfaces.cli.options import given_up_option
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 from planforge.interfaces.cli.typed import next_lines, text
 
 if TYPE_CHECKING:
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from planforge.app.project import Project
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("run", required=False)
 @click.option("--now", is_flag=True, help="Do not wait until an agent's usage limit ends.")
-@json_option
 def resume(run: str | None, now: bool) -> int:
     """Resume RUN, or every run that can be resumed
 
@@ -76,10 +75,9 @@ def _drive_all(project: Project, found: list[str]) -> int:
     return max(codes, key=lambda code: (bool(code), code != TryLater.exit_code, code))
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("run")
 @given_up_option
-@json_option
 def cancel(run: str, reason: str) -> None:
     """Cancel RUN at once, also if it runs in another terminal
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.interfaces.cli.layout import table
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 from planforge.interfaces.cli.typed import line
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 MARKS = {"ok": "✓ ok", "warn": "⚠ warn", "fail": "✗ fail", "unknown": "? unknown"}
 
 
-@click.command()
-@json_option
+@click.command(cls=JsonCommand)
 def init() -> None:
     """Set up this repository for Planforge
 
@@ -32,9 +31,8 @@ def init() -> None:
     show(made, f"ready: {made.root}\n{what} {made.settings}\n{check}")
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.option("--fix", is_flag=True, help="Repair what can be repaired without losing anything.")
-@json_option
 def doctor(fix: bool) -> int:
     """Check this machine and this repository
 

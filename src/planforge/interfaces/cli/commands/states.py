@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.interfaces.cli.layout import paragraphs, table
-from planforge.interfaces.cli.output import json_option, show, write_file
+from planforge.interfaces.cli.output import JsonCommand, show, write_file
 from planforge.interfaces.cli.typed import line
 
 if TYPE_CHECKING:
     from planforge.kernel.work.lifecycle import Machine
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("name", required=False)
 @click.option(
     "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write the diagram to this file, as SVG."
 )
-@json_option
 def states(name: str | None, svg: Path | None) -> None:
     """Show the status diagrams of plans, phases, tasks and others
 

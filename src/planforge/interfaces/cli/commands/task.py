@@ -11,7 +11,7 @@ from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.foreground import drive
 from planforge.interfaces.cli.layout import table, visible
 from planforge.interfaces.cli.options import actor_option, optional_reason_option, reason_option
-from planforge.interfaces.cli.output import json_option, show, talk
+from planforge.interfaces.cli.output import JsonGroup, show, talk
 from planforge.interfaces.cli.progress import SIGNALS
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planforge.app.tasks import TaskView
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def task() -> None:
     """List, show and resume the tasks that pipelines work on
 
@@ -28,7 +28,6 @@ def task() -> None:
 
 
 @task.command("list")
-@json_option
 def list_() -> None:
     """List the tasks
 
@@ -46,7 +45,6 @@ def list_() -> None:
 
 @task.command("show")
 @click.argument("name", metavar="TASK")
-@json_option
 def show_(name: str) -> None:
     """Show a task: the result of each stage, and the next commands
 
@@ -71,7 +69,6 @@ def show_(name: str) -> None:
 )
 @optional_reason_option
 @actor_option("Who decides, if there is no terminal")
-@json_option
 def resume(name: str, at: str, rounds: int, reason: str, actor: str | None) -> int:
     """Resume a stuck task
 
@@ -95,7 +92,6 @@ def resume(name: str, at: str, rounds: int, reason: str, actor: str | None) -> i
 @click.option("--stage", required=True, help="The stage that passes in your name.")
 @reason_option
 @actor_option("Who decides, if there is no terminal")
-@json_option
 def override(name: str, stage: str, reason: str, actor: str | None) -> None:
     """Let a stage pass in your name, for exactly the current content
 
@@ -114,7 +110,6 @@ def override(name: str, stage: str, reason: str, actor: str | None) -> None:
 @click.argument("name", metavar="TASK")
 @reason_option
 @actor_option("Who decides, if there is no terminal")
-@json_option
 def abandon(name: str, reason: str, actor: str | None) -> None:
     """Abandon a task; its work is kept
 
@@ -129,7 +124,6 @@ def abandon(name: str, reason: str, actor: str | None) -> None:
 
 @task.command()
 @click.argument("name", metavar="TASK")
-@json_option
 def log(name: str) -> None:
     """Print what happened to a task, one line each
 

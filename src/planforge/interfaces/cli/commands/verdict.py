@@ -10,7 +10,7 @@ import msgspec
 
 from planforge.errors import InvalidInput
 from planforge.interfaces.cli import inputs
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 
 if TYPE_CHECKING:
     from planforge.rules.verdicts import Judgement
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXIT_CODES = {"approved": 0, "revision": 1, "unknown": 2}
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--kind",
@@ -32,7 +32,6 @@ EXIT_CODES = {"approved": 0, "revision": 1, "unknown": 2}
     type=click.Path(path_type=Path, dir_okay=False),
     help="Also write the findings to this file, as SARIF 2.1.0.",
 )
-@json_option
 def verdict(file: Path, kind: str, out: Path | None) -> int:
     """Parse a review and print its verdict: approved, revision or unknown
 

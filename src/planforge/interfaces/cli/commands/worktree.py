@@ -10,7 +10,7 @@ import click
 from planforge.errors import RefusedByGate
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import paragraphs, section, table
-from planforge.interfaces.cli.output import json_option, show, talk, wants_json
+from planforge.interfaces.cli.output import JsonCommand, JsonGroup, show, talk, wants_json
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planforge.workspace.worktrees.cleanup import Item
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def worktree() -> None:
     """List the worktrees that agents work in
 
@@ -31,7 +31,6 @@ def worktree() -> None:
 
 
 @worktree.command(name="list")
-@json_option
 def list_() -> None:
     """List each worktree with its run and its changes
 
@@ -48,7 +47,7 @@ def list_() -> None:
     show(recovery.worktrees(here()), _worktrees)
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("name", required=False)
 @click.option(
     "--to", "directory", type=click.Path(path_type=Path), help="Write the files to this new directory."
@@ -60,7 +59,6 @@ def list_() -> None:
     "--text", default="", metavar="TEXT", help="List only work with this text in its name or message."
 )
 @click.option("--path", default="", metavar="PATH", help="List only work on this file, directory or glob.")
-@json_option
 def recover(
     name: str | None, directory: Path | None, branch: str | None, run: str, plan: str, text: str, path: str
 ) -> None:
@@ -98,7 +96,7 @@ def recover(
         show(recovery.show(here(), name), _shown)
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.option("--yes", is_flag=True, help="Remove it; without this, only list it.")
 @click.option(
     "--older-than",
@@ -110,7 +108,6 @@ def recover(
     "--archived", is_flag=True, help="With --older-than: also work that has not landed. It is lost then."
 )
 @click.option("--interrupted", is_flag=True, help="Also worktrees of runs that can be resumed.")
-@json_option
 def cleanup(yes: bool, older_than: int | None, archived: bool, interrupted: bool) -> None:
     """List or remove what is no longer needed
 

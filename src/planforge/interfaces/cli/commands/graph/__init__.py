@@ -8,7 +8,7 @@ import click
 
 from planforge.errors import InvalidInput
 from planforge.interfaces.cli.caller import here
-from planforge.interfaces.cli.output import json_option, show, talk
+from planforge.interfaces.cli.output import JsonCommand, show, talk
 
 if TYPE_CHECKING:
     from typing import Any
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planforge.kernel.graph.queries import GraphQuery
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("plan", required=False, metavar="[PLAN|STEP]")
 @click.option(
     "--format",
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 @click.option("--down", metavar="STEP", help="All steps that depend on STEP.")
 @click.option("--diff", nargs=2, metavar="BEFORE AFTER", help="What changed between two revisions.")
 @click.option("--query", "text", metavar="JSON", help="Any query of the graph, as JSON.")
-@json_option
 def graph(plan: str | None, form: str, text: str | None, **asked: Any) -> None:
     """Show plans, steps and what they depend on
 
@@ -114,12 +113,11 @@ def _about(option: str, name: str) -> GraphQuery:
     return known[option]
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("step")
 @click.option("--open", "gate", metavar="GATE", help="Open a gate of the step, as it is planned now.")
 @click.option("--settle", "risk", metavar="RISK", help="Settle a risk that blocks the step; needs --reason.")
 @click.option("--reason", default="", help="Why the risk is settled; recorded.")
-@json_option
 def why(step: str, gate: str | None, risk: str | None, reason: str) -> None:
     """Explain why a step has not started
 
@@ -146,9 +144,8 @@ def why(step: str, gate: str | None, risk: str | None, reason: str) -> None:
     show(graphs.why(project, step), drawing.blockers)
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("name", metavar="STEP|PLAN")
-@json_option
 def score(name: str) -> None:
     """Score a step from its evidence
 

@@ -15,7 +15,7 @@ from planforge.interfaces.cli.commands.plan import creation, diff, form, landing
 from planforge.interfaces.cli.help_sections import SectionedGroup, help_command
 from planforge.interfaces.cli.layout import paragraphs, table
 from planforge.interfaces.cli.options import actor_option, reason_option
-from planforge.interfaces.cli.output import json_option, show, talk, wants_json
+from planforge.interfaces.cli.output import show, talk, wants_json
 from planforge.interfaces.cli.typed import line, next_lines, text
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ for command in (
 @click.option(
     "--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only plans with this status."
 )
-@json_option
 def list_(status: str | None) -> None:
     """List all plans
 
@@ -93,7 +92,6 @@ def _file(project: Project, row: PlanRow) -> str:
 @click.option(
     "--recorded", is_flag=True, help="Print the text as Planforge last wrote it, even if the file is gone."
 )
-@json_option
 def show_(plan_id: str, recorded: bool) -> None:
     """Show one plan: its text, its approval, its steps
 
@@ -136,7 +134,6 @@ def _view(view: PlanView) -> str:
 @click.argument("plan_id")
 @actor_option("Who approves")
 @click.option("--seen", metavar="HASH", help=SEEN)
-@json_option
 def approve(plan_id: str, actor: str | None, seen: str | None) -> None:
     """Approve a plan so that it can run
 
@@ -171,7 +168,6 @@ def _warn(note: str) -> None:
 @click.argument("plan_id")
 @actor_option("Who decides")
 @reason_option
-@json_option
 def cancel(plan_id: str, actor: str | None, reason: str) -> None:
     """Cancel a plan: it no longer runs or lands
 
@@ -200,7 +196,6 @@ def cancel(plan_id: str, actor: str | None, reason: str) -> None:
 @click.option(
     "--unlanded", is_flag=True, help="Close it although it has not landed; its work stays on its branch."
 )
-@json_option
 def close(plan_id: str, actor: str | None, reason: str, override: bool, unlanded: bool) -> None:
     """Close a finished plan
 
@@ -242,7 +237,6 @@ def close(plan_id: str, actor: str | None, reason: str, override: bool, unlanded
 @click.argument("plan_id")
 @actor_option("Who decides")
 @reason_option
-@json_option
 def reopen(plan_id: str, actor: str | None, reason: str) -> None:
     """Reopen a closed or cancelled plan
 

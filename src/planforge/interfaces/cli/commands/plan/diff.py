@@ -8,7 +8,7 @@ import click
 
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import paragraphs, visible
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 
 if TYPE_CHECKING:
     from planforge.app.items.plan_rounds import PlanDiff
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-@click.command("diff")
+@click.command("diff", cls=JsonCommand)
 @click.argument("plan_id")
 @click.option(
     "--rounds",
@@ -25,7 +25,6 @@ COLOURS = {"+": "green", "-": "red", "@": "cyan"}
     default=("", ""),
     help="Two audit rounds; `now` is the current file. By default the last round and `now`.",
 )
-@json_option
 def diff(plan_id: str, rounds: tuple[str, str]) -> None:
     """Show what changed between two audits, and why
 
