@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.app.agents import registry
+from planforge.app.agents.registry import AgentList, AgentRow
+from planforge.app.project import Project
+from planforge.errors import NotFound
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import paragraphs, plain, section, table
 from planforge.interfaces.cli.output import JsonGroup, show, talk, wants_json
@@ -14,8 +18,6 @@ from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.agents.conformance import Checked, Conformance
-    from planforge.app.agents.registry import AgentList, AgentRow
-    from planforge.app.project import Project
 
 NONE = "no agent is installed; to see Planforge work without one: planforge demo"
 SEEN = 100
@@ -49,8 +51,6 @@ def list_(measure: bool, everything: bool) -> None:
       planforge agent list --measure
       planforge agent list --json | jq -r '.agents[] | select(.found) | .name'
     """
-    from planforge.app.agents import registry
-
     show(registry.listed(_project(), measure=measure), lambda found: _listed(found, everything=everything))
 
 
@@ -126,8 +126,6 @@ def add(
       planforge agent add mine -- my-agent --acp
       planforge agent add work --speaks claude --inherit WORK_KEY -- claude-at-work -p --verbose
     """
-    from planforge.app.agents import registry
-
     added = registry.add(
         here(),
         name,
@@ -157,16 +155,12 @@ def remove(name: str) -> None:
     Example:
       planforge agent remove mine
     """
-    from planforge.app.agents import registry
-
     removed = registry.remove(here(), name)
     show(removed, f"removed `{removed.name}` from {removed.settings}:\n\n{removed.text.rstrip()}")
 
 
 def _project() -> Project | None:
     """The project; `None` outside of one, because agents can be listed without."""
-    from planforge.errors import NotFound
-
     with suppress(NotFound):
         return here()
     return None

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from planforge.app.context.report import ContextCall, ContextReport, report
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import paragraphs, table
 from planforge.interfaces.cli.output import JsonCommand, show
 from planforge.kernel.wording import counted
-
-if TYPE_CHECKING:
-    from planforge.app.context.report import ContextCall, ContextReport
 
 
 @click.command(cls=JsonCommand)
@@ -28,8 +24,6 @@ def context(run: str | None) -> None:
     Example:
       planforge context run-002 --json | jq .ratio
     """
-    from planforge.app.context.report import report
-
     show(report(here(), run), _page)
 
 

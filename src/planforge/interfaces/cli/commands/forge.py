@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.actions import Action, Advice, Blank
+from planforge.app.project import Project
+from planforge.errors import InvalidInput, RefusedByGate
 from planforge.interfaces.cli import inputs
-from planforge.interfaces.cli.caller import here
+from planforge.interfaces.cli.caller import deciding, here
 from planforge.interfaces.cli.foreground import drive, driven, summary, summary_and_next
 from planforge.interfaces.cli.help_sections import help_command
 from planforge.interfaces.cli.layout import table
@@ -25,7 +27,6 @@ from planforge.kernel.wording import counted
 if TYPE_CHECKING:
     from planforge.app.forges import ForgeView
     from planforge.app.overview.report import Document
-    from planforge.app.project import Project
 
 START = "start"
 """The hidden command for words that are not a subcommand."""
@@ -129,7 +130,6 @@ def start(
 def _implemented(project: Project, run: str, person: str) -> int:
     """Forge a plan and, unless something prevents it, carry it out; shows one result at the end."""
     from planforge.app import forges
-    from planforge.errors import RefusedByGate
 
     forged, code = driven(project, run)
     made = forges.implement(project, run, actor=person)
@@ -193,10 +193,9 @@ def cancel(plan_id: str | None, reason: str, actor: str | None) -> None:
       planforge forge cancel 17 --reason "we do it by hand"
     """
     from planforge.app import forges
-    from planforge.app.decisions import deciders, statuses
+    from planforge.app.decisions import statuses
 
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     ended, plan = forges.cancel(project, plan_id, actor=who, reason=reason)
     document = {"run": ended.run, "plan": plan.plan, "status": plan.status, "reason": ended.reason}
     show(document, f"{plan.plan} is {plan.status}\n{ended.run}: {ended.reason}")
@@ -211,8 +210,6 @@ forge.add_command(help_command)
 @click.argument("words", nargs=-1)
 def audit(words: tuple[str, ...]) -> None:
     """Reserved: an audit alone is a command of `plan`"""
-    from planforge.errors import InvalidInput
-
     named = words[0] if words else Blank("PLAN")
     whole, form = Action("plan audit", named), Action("plan audit", named, structural=True)
     raise InvalidInput("`audit` is not a request", Advice("run {}; for its form alone, {}", whole, form))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.app.project import Project
 from planforge.errors import InvalidInput
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.foreground import watch
@@ -15,7 +16,6 @@ from planforge.interfaces.cli.typed import next_lines
 
 if TYPE_CHECKING:
     from planforge.app.landing import LandReport, Preview
-    from planforge.app.project import Project
     from planforge.kernel.effects import Probed
 
 ONTO = "The branch to land on; by default the one in the settings, or the one checked out."

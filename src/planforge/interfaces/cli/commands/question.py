@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
-
 import click
 
-from planforge.interfaces.cli.caller import here
+from planforge.app.decisions import questions
+from planforge.app.decisions.questions import Answered, QuestionList, QuestionRow
+from planforge.interfaces.cli.caller import deciding_at_gate, here
 from planforge.interfaces.cli.layout import table, visible
 from planforge.interfaces.cli.options import actor_option
 from planforge.interfaces.cli.output import JsonGroup, show
 from planforge.interfaces.cli.typed import line
-
-if TYPE_CHECKING:
-    from planforge.app.decisions.questions import Answered, QuestionList, QuestionRow
 
 SEEN = "The hash of the question you read, as `question show` prints it; refused if it has changed."
 
@@ -38,8 +34,6 @@ def list_(everything: bool) -> None:
       planforge question list
       planforge question list --json | jq -r '.questions[].name'
     """
-    from planforge.app.decisions import questions
-
     project = here()
     found = questions.every(project) if everything else questions.waiting(project)
     show(found, lambda found: _listed(found, everything=everything))
@@ -57,8 +51,6 @@ def show_(name: str) -> None:
       planforge question show 1
       planforge question show 1 --json | jq -r .hash
     """
-    from planforge.app.decisions import questions
-
     show(questions.show(here(), name), _view)
 
 
@@ -80,10 +72,7 @@ def answer(name: str, option: str, reason: str, actor: str | None, seen: str | N
       planforge question answer 1 2 --as "Ada Lovelace" --reason "the service was down"
       planforge question answer 1 1 --seen 0c5d9a1be7f2
     """
-    from planforge.app.decisions import deciders, questions
-
-    project = here()
-    who = deciders.person(project, actor, terminal=sys.stdin.isatty(), where="what is asked")
+    project, who = deciding_at_gate(actor, where="what is asked")
     show(questions.answer(project, name, option, actor=who, reason=reason, seen=seen), _answered)
 
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.app.project import Project
+from planforge.app.runs import to_resume, waiting_for
 from planforge.errors import Interrupted, PlanforgeError, TryLater
-from planforge.interfaces.cli.caller import here
+from planforge.interfaces.cli.caller import deciding, here
 from planforge.interfaces.cli.foreground import drive, driven, summary_and_next
 from planforge.interfaces.cli.options import given_up_option
 from planforge.interfaces.cli.output import JsonCommand, show
@@ -15,7 +17,6 @@ from planforge.interfaces.cli.typed import next_lines, text
 
 if TYPE_CHECKING:
     from planforge.app.overview.report import Document
-    from planforge.app.project import Project
 
 
 @click.command(cls=JsonCommand)
@@ -32,8 +33,6 @@ def resume(run: str | None, now: bool) -> int:
 
     Recorded work is not repeated: no agent is asked twice for the same answer.
     """
-    from planforge.app.runs import to_resume, waiting_for
-
     project = here()
     found = to_resume(project, run, now=now)
     if not found:
@@ -47,8 +46,6 @@ def resume(run: str | None, now: bool) -> int:
 
 def _drive_all(project: Project, found: list[str]) -> int:
     """Drive several runs, one after the other, also if one fails; returns the worst exit code."""
-    from planforge.app.runs import waiting_for
-
     codes: list[int] = []
     resumed: list[Document] = []
     stopped: list[dict[str, object]] = []
@@ -89,9 +86,7 @@ def cancel(run: str, reason: str) -> None:
       planforge cancel run-003 --reason "it goes the wrong way"
     """
     from planforge.app import cancellation
-    from planforge.app.decisions import deciders
 
-    project = here()
-    actor = deciders.person_or_script(project, None)
+    project, actor = deciding(None)
     ended = cancellation.cancel(project, run, reason=reason, actor=actor)
     show(ended, f"{ended.run}: {ended.reason}")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from planforge.documents.pictures import machine as pictures
+from planforge.documents.pictures.machine import Arrow
 from planforge.interfaces.cli.layout import paragraphs, table
 from planforge.interfaces.cli.output import JsonCommand, show, write_file
 from planforge.interfaces.cli.typed import line
-
-if TYPE_CHECKING:
-    from planforge.kernel.work.lifecycle import Machine
+from planforge.kernel.work.lifecycle import Machine
+from planforge.kernel.work.lifecycle.tables import MACHINES, named
 
 
 @click.command(cls=JsonCommand)
@@ -31,10 +31,6 @@ def states(name: str | None, svg: Path | None) -> None:
       planforge states plan
       planforge states task --svg task.svg
     """
-    from planforge.documents.pictures import machine as pictures
-    from planforge.documents.pictures.machine import Arrow
-    from planforge.kernel.work.lifecycle.tables import MACHINES, named
-
     if name is None:
         listed = [(each.name, str(len(each.states)), each.about) for each in MACHINES.values()]
         show(list(MACHINES.values()), table(listed))

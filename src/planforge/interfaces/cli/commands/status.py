@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
 from planforge.interfaces.cli import log_lines, status_page
 from planforge.interfaces.cli.output import JsonCommand, wants_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 
 @click.command(cls=JsonCommand)

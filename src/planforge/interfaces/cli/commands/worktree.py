@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from planforge.app.upkeep import cleanup as cleaning
+from planforge.app.upkeep import recovery
+from planforge.app.upkeep.cleanup import Cleanup
+from planforge.app.upkeep.recovery import Recoverable, Restored, Shown, WorktreeList
 from planforge.errors import RefusedByGate
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import paragraphs, section, table
 from planforge.interfaces.cli.output import JsonCommand, JsonGroup, show, talk, wants_json
 from planforge.kernel.wording import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planforge.app.upkeep.cleanup import Cleanup
-    from planforge.app.upkeep.recovery import Recoverable, Restored, Shown, WorktreeList
-    from planforge.workspace.worktrees.cleanup import Item
+from planforge.workspace.worktrees.cleanup import Item
 
 
 @click.group(cls=JsonGroup)
@@ -42,8 +40,6 @@ def list_() -> None:
       planforge worktree list
       planforge worktree list --json | jq '.worktrees[] | select(.dirty).path'
     """
-    from planforge.app.upkeep import recovery
-
     show(recovery.worktrees(here()), _worktrees)
 
 
@@ -76,8 +72,6 @@ def recover(
       planforge recover run-002/phase-1-1.left --to /tmp/look
       planforge recover run-002/phase-1-1.left --branch rescued
     """
-    from planforge.app.upkeep import recovery
-
     if name is None:
         if directory or branch:
             raise click.UsageError("name the work to recover: a NAME from `planforge recover`")
@@ -122,8 +116,6 @@ def cleanup(yes: bool, older_than: int | None, archived: bool, interrupted: bool
       planforge cleanup --yes
       planforge cleanup --older-than 30 --yes
     """
-    from planforge.app.upkeep import cleanup as cleaning
-
     done = cleaning.clean(here(), yes=yes, older_than=older_than, archived=archived, interrupted=interrupted)
     show(done, _cleaned)
     for note in done.notes:

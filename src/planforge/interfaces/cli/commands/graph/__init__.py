@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
+from planforge.app.history import graphs
+from planforge.app.history.graphs import node
+from planforge.app.project import Project
 from planforge.errors import InvalidInput
 from planforge.interfaces.cli.caller import here
+from planforge.interfaces.cli.commands.graph import drawing
 from planforge.interfaces.cli.output import JsonCommand, show, talk
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from planforge.app.project import Project
-    from planforge.kernel.graph.queries import GraphQuery
+from planforge.kernel.graph import queries
+from planforge.kernel.graph.queries import GraphQuery
 
 
 @click.command(cls=JsonCommand)
@@ -59,9 +59,6 @@ def graph(plan: str | None, form: str, text: str | None, **asked: Any) -> None:
       planforge graph --diff plan-001 plan-001.r2
       planforge graph --query '{"query": "critical_path", "plan": "plan-001"}'
     """
-    from planforge.app.history import graphs
-    from planforge.interfaces.cli.commands.graph import drawing
-
     project = here()
     query = _query(project, plan, text, asked)
     if query is not None:
@@ -72,16 +69,11 @@ def graph(plan: str | None, form: str, text: str | None, **asked: Any) -> None:
 
 
 def _named(project: Project, plan: str | None) -> str:
-    from planforge.app.history import graphs
-
     return graphs.node(project, plan) if plan else graphs.latest(project)
 
 
 def _query(project: Project, plan: str | None, text: str | None, asked: dict[str, Any]) -> GraphQuery | None:
     """The one query that the options ask for; None if the plan is to be drawn."""
-    from planforge.app.history.graphs import node
-    from planforge.kernel.graph import queries
-
     given = [name for name, value in {**asked, "query": text}.items() if value]
     if len(given) > 1:
         options = " and ".join(f"`--{name.rstrip('_').replace('_', '-')}`" for name in given)
@@ -101,8 +93,6 @@ def _query(project: Project, plan: str | None, text: str | None, asked: dict[str
 
 
 def _about(option: str, name: str) -> GraphQuery:
-    from planforge.kernel.graph import queries
-
     known: dict[str, GraphQuery] = {
         "next_": queries.NextSteps(plan=name),
         "critical": queries.CriticalPath(plan=name),
@@ -131,9 +121,6 @@ def why(step: str, gate: str | None, risk: str | None, reason: str) -> None:
       planforge why 1/phase-2 --open legal
       planforge why 1/phase-2 --settle risk-1 --reason "measured: it is fast enough"
     """
-    from planforge.app.history import graphs
-    from planforge.interfaces.cli.commands.graph import drawing
-
     project = here()
     if gate:
         graphs.open_gate(project, step, gate)
@@ -157,7 +144,4 @@ def score(name: str) -> None:
       planforge score 1/phase-1
       planforge score 1 --json
     """
-    from planforge.app.history import graphs
-    from planforge.interfaces.cli.commands.graph import drawing
-
     show(graphs.scores(here(), name), drawing.scores)

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli.caller import here
+from planforge.app.decisions import statuses
+from planforge.app.items import plans
+from planforge.app.items.plans import PlanRow
+from planforge.app.project import Project
+from planforge.interfaces.cli.caller import deciding, here
 from planforge.interfaces.cli.commands.plan import creation, diff, form, landing, phases, runs
 from planforge.interfaces.cli.help_sections import SectionedGroup, help_command
 from planforge.interfaces.cli.layout import paragraphs, table
@@ -19,9 +23,7 @@ from planforge.interfaces.cli.output import show, talk, wants_json
 from planforge.interfaces.cli.typed import line, next_lines, text
 
 if TYPE_CHECKING:
-    from planforge.app.items.plans import PlanRow
     from planforge.app.plans.pages import PlanView
-    from planforge.app.project import Project
 
 STATUSES = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING", "DONE", "CLOSED", "CANCELLED")
 CLOSED = "nothing more is to be done with it"
@@ -66,8 +68,6 @@ def list_(status: str | None) -> None:
       planforge plan list
       planforge plan list --status review --json
     """
-    from planforge.app.items import plans
-
     project = here()
     found, unknown = plans.listed(project, status or ""), len(plans.unknown(project))
     rows = [(row.plan, row.status, row.badge, row.title, row.task, _file(project, row)) for row in found]
@@ -100,7 +100,6 @@ def show_(plan_id: str, recorded: bool) -> None:
       planforge plan show 1
       planforge plan show 1 --recorded > docs/plans/plan-001-restored.md
     """
-    from planforge.app.items import plans
     from planforge.app.plans import pages
 
     project = here()
@@ -145,12 +144,10 @@ def approve(plan_id: str, actor: str | None, seen: str | None) -> None:
       planforge plan approve 1
       planforge plan approve 1 --seen cefe3305d8b3 --as "Ada Lovelace"
     """
-    from planforge.app.decisions import approvals, deciders, statuses
-    from planforge.app.items import plans
+    from planforge.app.decisions import approvals
     from planforge.app.plans import phases
 
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     approval = approvals.approve(project, plan_id, actor=who, seen=seen)
     plan = plans.row(project, plan_id)
     lines = [f"approved {plan.plan} at {approval.content[:12]} by {approval.actor}"]
@@ -179,10 +176,8 @@ def cancel(plan_id: str, actor: str | None, reason: str) -> None:
       planforge plan cancel 1 --reason "the request was withdrawn"
     """
     from planforge.app import cancellation
-    from planforge.app.decisions import deciders, statuses
 
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     found = cancellation.give_up(project, plan_id, actor=who, reason=reason)
     show(found, f"{found.plan} is {found.status}")
     _warn(statuses.mark_as_recorded(project, found.plan))
@@ -209,13 +204,9 @@ def close(plan_id: str, actor: str | None, reason: str, override: bool, unlanded
       planforge plan close 1 --override --reason "finished by hand in 4f2a9c1"
       planforge plan close 1 --unlanded --reason "another way was chosen"
     """
-    from planforge.app.decisions import deciders, statuses
-    from planforge.app.items import plans
-
     if (override or unlanded) and not reason.strip():
         raise click.UsageError("--override and --unlanded need a reason: --reason TEXT")
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     branch = plans.row(project, plan_id).branch if statuses.unlanded(project, plan_id) else ""
     found = statuses.move(
         project,
@@ -247,11 +238,9 @@ def reopen(plan_id: str, actor: str | None, reason: str) -> None:
     Example:
       planforge plan reopen 1 --reason "it is wanted after all"
     """
-    from planforge.app.decisions import deciders, statuses
     from planforge.app.overview import report
 
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     found = statuses.reopen(project, plan_id, actor=who, reason=reason)
     lines = [f"{found.plan} is {found.status}", *next_lines(report.about(project, found))]
     show(found, "\n".join(lines))

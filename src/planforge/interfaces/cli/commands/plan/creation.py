@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.interfaces.cli import inputs
-from planforge.interfaces.cli.caller import here
+from planforge.interfaces.cli.caller import deciding, here
 from planforge.interfaces.cli.layout import table
 from planforge.interfaces.cli.options import actor_option
 from planforge.interfaces.cli.output import JsonCommand, show, talk
@@ -88,13 +88,11 @@ def adopt(plan_ids: tuple[str, ...], every: bool, actor: str | None) -> int:
       planforge plan adopt --all
       planforge plan adopt 7 12
     """
-    from planforge.app.decisions import deciders
     from planforge.app.plans import adoption
 
     if every == bool(plan_ids):
         raise click.UsageError("name the plans, or adopt all of them with --all")
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     found = adoption.adopt(project, plan_ids, actor=who)
     show(found, _adopted)
     for each in found.refused:

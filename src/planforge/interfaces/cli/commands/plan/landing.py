@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.app.decisions import deciders
 from planforge.errors import InvalidInput
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.commands.land import ONTO, begun, previewed
@@ -44,7 +45,6 @@ def land(
       planforge plan land 17 --pr --onto main --remote upstream
     """
     from planforge.app import landing
-    from planforge.app.decisions import deciders
     from planforge.app.plans import pull_requests
 
     project = here()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli.caller import here
+from planforge.interfaces.cli.caller import deciding, here
 from planforge.interfaces.cli.event_words import first_line
 from planforge.interfaces.cli.layout import listed, table
 from planforge.interfaces.cli.options import actor_option, reason_option
@@ -95,11 +95,9 @@ def skip(plan_id: str, phase: str | None, actor: str | None, reason: str) -> Non
       planforge plan skip 17 --reason "done by hand"
       planforge plan skip 17 phase-3 --reason "not needed any more"
     """
-    from planforge.app.decisions import deciders
     from planforge.app.plans import phases as found
 
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     show(found.skip(project, plan_id, phase, actor=who, reason=reason), _phases)
 
 
@@ -115,9 +113,7 @@ def skip_to(plan_id: str, phase: str, actor: str | None, reason: str) -> None:
     Example:
       planforge plan skip-to 17 phase-4 --reason "the first three landed by hand"
     """
-    from planforge.app.decisions import deciders
     from planforge.app.plans import phases as found
 
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     show(found.skip_to(project, plan_id, phase, actor=who, reason=reason), _phases)
