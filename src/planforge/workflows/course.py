@@ -85,19 +85,6 @@ class PipelineRequest(msgspec.Struct, frozen=True, kw_only=True):
         return f"planforge/{self.task}"
 
 
-class PipelineResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How the task came through."""
-
-    task: str
-    done: bool
-    reason: str
-    stage: str = ""
-    refused: bool = False
-    """Whether a gate stopped it."""
-    branch: str = ""
-    commit: str = ""
-
-
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Why a stage is come back to."""
 

@@ -15,20 +15,14 @@ import msgspec
 from planforge.actions import TEXT, Action, Advice, Blank, Hint
 from planforge.errors import NeedsPerson, RefusedByGate
 from planforge.kernel.effects import Flow
+from planforge.kernel.events import CheckoutUpdated, PlanForged, TaskEnded
 from planforge.kernel.wording import counted
 from planforge.workflows.chat import ChatRequest, ChatResult, chat
-from planforge.workflows.course import PipelineRequest, PipelineResult
-from planforge.workflows.demo import DemoRequest, DemoResult, demo
+from planforge.workflows.course import PipelineRequest
+from planforge.workflows.demo import DemoRequest, demo
 from planforge.workflows.fix import FixRequest, FixResult, fix
-from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
-from planforge.workflows.landing import (
-    LandRequest,
-    LandResult,
-    UpdateRequest,
-    UpdateResult,
-    land,
-    update_checkout,
-)
+from planforge.workflows.forge import ForgeRequest, forge
+from planforge.workflows.landing import LandRequest, LandResult, UpdateRequest, land, update_checkout
 from planforge.workflows.pipeline import pipeline
 from planforge.workflows.plan_run import PlanRunRequest, PlanRunResult, plan_run
 
@@ -90,7 +84,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
 # Plans
 
 
-def _forged(result: ForgeResult) -> Outcome:
+def _forged(result: PlanForged) -> Outcome:
     exit_code = 0 if result.clean else NeedsPerson.exit_code if result.content else 1
     return Outcome(result.clean, result.reason, exit_code)
 
@@ -118,10 +112,10 @@ def _plan_again(plan: str) -> Advice:
     return Advice("{} and {}: what has landed is kept", approve, run)
 
 
-def _demo_played(result: DemoResult) -> Outcome:
-    if result.ran is None:
+def _demo_played(result: PlanRunResult | None) -> Outcome:
+    if result is None:
         return Outcome(False, "the plan was not approved", RefusedByGate.exit_code)
-    return _plan_ran(result.ran)
+    return _plan_ran(result)
 
 
 # Fixes and tasks
@@ -141,9 +135,9 @@ def _after_fix(story: Story) -> tuple[Hint, ...]:
     return (Action("fix", again=story.plan),) if story.status == "failed" else ()
 
 
-def _through_pipeline(result: PipelineResult) -> Outcome:
+def _through_pipeline(result: TaskEnded) -> Outcome:
     exit_code = RefusedByGate.exit_code if result.refused else NeedsPerson.exit_code
-    return Outcome(result.done, result.reason, 0 if result.done else exit_code)
+    return Outcome(result.succeeded, result.reason, 0 if result.succeeded else exit_code)
 
 
 def _after_pipeline(story: Story) -> tuple[Hint, ...]:
@@ -158,8 +152,9 @@ def _landed(result: LandResult) -> Outcome:
     return Outcome(result.done, result.reason, exit_code)
 
 
-def _updated(result: UpdateResult) -> Outcome:
-    return Outcome(True, result.reason, 0)
+def _updated(result: CheckoutUpdated) -> Outcome:
+    place = f", {counted(result.files, 'file')} in `{result.place}`" if result.place else ""
+    return Outcome(True, f"`{result.branch}` is at {result.now[:12]}{place}", 0)
 
 
 def _land_again(branch: str) -> Advice:

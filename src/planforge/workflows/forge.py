@@ -81,18 +81,6 @@ class ForgeRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether files are chosen before a plan is written: `always`, `never`, or `auto` for want of tools."""
 
 
-class ForgeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How the loop ended."""
-
-    plan: str
-    content: str
-    rounds: int
-    clean: bool
-    reason: str
-    warning: str = ""
-    """What is wrong with the form of the plan although nothing blocks."""
-
-
 class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     """The plan file between two rounds."""
 
@@ -102,7 +90,7 @@ class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     """How many rounds it had before this forge."""
 
 
-async def forge(request: ForgeRequest) -> ForgeResult:
+async def forge(request: ForgeRequest) -> PlanForged:
     """Draft a plan, then audit and revise it until nothing blocks."""
     await OpenWorktree(name=WORKTREE, commit=request.base)
     loop, agents = Loop(blocking_only(request.cap)), _Agents(request)
@@ -381,16 +369,17 @@ async def _written(
 
 async def _end(
     request: ForgeRequest, rounds: int, content: str, decision: Decision, warning: str = ""
-) -> ForgeResult:
-    clean, reason = isinstance(decision, Done), decision.reason
-    await Note(
-        PlanForged(
-            plan=request.plan, content=content, rounds=rounds, reason=reason, clean=clean, warning=warning
-        )
+) -> PlanForged:
+    ended = PlanForged(
+        plan=request.plan,
+        content=content,
+        rounds=rounds,
+        reason=decision.reason,
+        clean=isinstance(decision, Done),
+        warning=warning,
     )
-    return ForgeResult(
-        plan=request.plan, content=content, rounds=rounds, clean=clean, reason=reason, warning=warning
-    )
+    await Note(ended)
+    return ended
 
 
 def recorded(findings: tuple[Finding, ...]) -> tuple[RecordedFinding, ...]:

@@ -46,18 +46,13 @@ class PlanRunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanRunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How the plan ended."""
+    """How the run of a plan ended."""
 
-    plan: str
-    branch: str
-    commit: str
     done: bool
     """All that was asked for is done."""
     reason: str
     voided: bool
     """It stopped because the approval no longer holds."""
-    left: int = 0
-    """How many phases are still to be done."""
     person: bool = False
     """A person has to look at what an audit says."""
 

@@ -244,13 +244,9 @@ class _Run:
                 )
             )
         return PlanRunResult(
-            plan=request.plan,
-            branch=branch,
-            commit=commit,
             done=not stopped,
             reason=reason,
             voided=any(item.voided for item in stopped),
-            left=len(left),
             person=any(item.person for item in stopped),
         )
 
