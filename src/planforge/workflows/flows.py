@@ -49,16 +49,6 @@ class Story(Protocol):
     branch: str
 
 
-def _ended(run: str, subject: str) -> Action:
-    del subject
-    return Action("cancel", run)
-
-
-def _nothing(story: Story) -> tuple[Hint, ...]:
-    del story
-    return ()
-
-
 class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that has to be known about a flow."""
 
@@ -71,9 +61,9 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     """What its result means."""
     again: Callable[[str], Advice]
     """How the work on a subject goes on if a run cannot be resumed, as after an upgrade."""
-    end: Callable[[str, str], Action] = _ended
+    end: Callable[[str, str], Action] = lambda run, _: Action("cancel", run)
     """How a person ends a run of a subject."""
-    following: Callable[[Story], tuple[Hint, ...]] | None = _nothing
+    following: Callable[[Story], tuple[Hint, ...]] | None = lambda _: ()
     """What a person can do after a run; None if the phases of its plan say that."""
     needs: tuple[str, ...] = ()
     """Groups of effects that have to be performed besides the usual ones (`app/compose.py`)."""

@@ -37,7 +37,6 @@ from planforge.kernel.events import (
     PlanForged,
     PlanWritten,
     RecordedFinding,
-    TierEscalated,
 )
 from planforge.rules import escalation
 from planforge.rules.findings import Finding, Severity, worst
@@ -310,19 +309,10 @@ class _Agents:
         """The question with a heavier model, if those before it went round in circles."""
         own = self._gathered[question.role].tier
         reason = escalation.after_rounds(said, own)
-        if not reason:
-            return question
-        await Note(
-            TierEscalated(
-                plan=question.plan,
-                attempt=len(said) + 1,
-                role=question.role,
-                tier=escalation.HEAVY,
-                instead_of=own,
-                reason=reason,
-            )
+        tier = await asking.escalated(
+            reason, own, plan=question.plan, attempt=len(said) + 1, role=question.role
         )
-        return msgspec.structs.replace(question, tier=escalation.HEAVY)
+        return msgspec.structs.replace(question, tier=tier)
 
     async def _asked_again(self, role: str, problem: str) -> bool:
         plan = self._request.plan

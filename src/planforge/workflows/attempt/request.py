@@ -74,20 +74,17 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         return self.files or EVERYTHING
 
 
-class Attempt:
+class Attempt(msgspec.Struct):
     """One attempt under way: where it begins, what its agent is told, and the lease that it has now."""
 
-    def __init__(
-        self, change: Change, number: int, base: str, *, gathered: Gathered, tier: str, lease: Leased
-    ) -> None:
-        self.change = change
-        self.number = number
-        self.base = base
-        self.gathered = gathered
-        self.tier = tier
-        """The tier of its agent, if it is not the role's own."""
-        self.lease = lease
-        """A successor has another one: it changes when an agent hands over."""
+    change: Change
+    number: int
+    base: str
+    gathered: Gathered
+    tier: str
+    """The tier of its agent, if it is not the role's own."""
+    lease: Leased
+    """A successor has another one: it changes when an agent hands over."""
 
     @property
     def worktree(self) -> str:
