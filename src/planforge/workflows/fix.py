@@ -18,9 +18,9 @@ from planforge.kernel.wording import counted
 from planforge.rules import small
 from planforge.rules.small import Limits
 from planforge.workflows import prompts
-from planforge.workflows.attempt import Change, StepResult, implement
+from planforge.workflows.attempt import Change, StepResult, branch_of, implement
 from planforge.workflows.context import Prompt
-from planforge.workflows.phase import GATE, branch_of, planned
+from planforge.workflows.phase import GATE, planned
 
 STEP = "phase-1"
 NOT_SMALL = "it is not small"
@@ -149,7 +149,6 @@ def _change(request: FixRequest, phase: Phase, base: str) -> Change:
         base=base,
         files=request.files,
         prompt=asked,
-        branch=branch_of(request.fix),
         content=request.content,
         attempts=request.attempts,
         handoffs=request.handoffs,

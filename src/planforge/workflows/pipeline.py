@@ -26,6 +26,7 @@ from planforge.rules.pipelines import Stage
 from planforge.rules.verdicts import Verdict
 from planforge.workflows import stages
 from planforge.workflows.asking import UNUSABLE
+from planforge.workflows.attempt import branch_of
 from planforge.workflows.course import Course, PipelineRequest, Problem
 from planforge.workflows.forge import recorded
 from planforge.workflows.stages import Came
@@ -266,7 +267,7 @@ async def _ended(course: Course, reason: str, *, stage: str = "", refused: bool 
         stage=stage,
         refused=refused,
         document=course.to_look_at(stage),
-        branch=request.branch if course.status == COMMITTED else "",
+        branch=branch_of(request.task) if course.status == COMMITTED else "",
         commit=course.commit if done and course.changed else "",
     )
     await Note(ended)

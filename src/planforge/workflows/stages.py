@@ -275,7 +275,6 @@ def _change(course: Course, stage: Stage, iteration: int, texts: dict[str, str])
         base=request.base,
         files=files,
         prompt=prompt,
-        branch=request.branch,
         content=course.approved(),
         exact=True,
         role=course.role(stage),

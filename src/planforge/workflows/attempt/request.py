@@ -27,6 +27,11 @@ EVERYTHING = ("**",)
 DEVELOPER = "developer"
 
 
+def branch_of(item: str) -> str:
+    """The branch that a plan, fix or task lands on."""
+    return f"planforge/{item}"
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """A change that is wanted: of what, within which files, how often it is tried, where it lands."""
 
@@ -41,7 +46,6 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What it may touch; nothing is any file."""
     prompt: Callable[[int, str], Prompt]
     """What the agent of an attempt is asked, by its number and why the one before it was rejected."""
-    branch: str = ""
     content: str = ""
     """What was approved."""
     exact: bool = False
@@ -67,6 +71,11 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     gather: Callable[[GatherContext], Flow[Gathered]] | None = None
     """How its agent's context is gathered, if not as it is."""
     ask: Callable[[Question, Gathered], Flow[AgentAnswer]] = asking.ask
+
+    @property
+    def branch(self) -> str:
+        """The branch that it lands on."""
+        return branch_of(self.plan)
 
     @property
     def leases(self) -> tuple[str, ...]:
