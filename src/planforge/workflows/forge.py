@@ -103,7 +103,7 @@ async def forge(request: ForgeRequest) -> PlanForged:
         draft, decision = await _audited(request, agents, loop, draft)
         if decision.ends:
             break
-        body = await _plan_from(agents, "reviser", _revision(request, loop, draft))
+        body = await _plan_from(request, agents, "reviser", _revision(request, loop, draft))
         if isinstance(body, Halt):
             decision = body
             break
@@ -124,7 +124,7 @@ async def _drafted(request: ForgeRequest, agents: _Agents) -> _Draft | Halt:
     """The plan as its drafter has it."""
     form = template.to_fill_in(request.form)
     prompt = prompts.draft(request.plan, request.request, request.context, form)
-    body = await _plan_from(agents, "drafter", prompt)
+    body = await _plan_from(request, agents, "drafter", prompt)
     if isinstance(body, Halt):
         return body
     blank = _Draft(text=request.form, on_disk=request.blank) if request.blank else None
@@ -236,13 +236,13 @@ def _revision(request: ForgeRequest, loop: Loop, draft: _Draft) -> Prompt:
     return prompts.revise(request.plan, number, plans.approvable(draft.text), loop.latest.findings)
 
 
-async def _plan_from(agents: _Agents, role: str, prompt: Prompt) -> str | Halt:
+async def _plan_from(request: ForgeRequest, agents: _Agents, role: str, prompt: Prompt) -> str | Halt:
     """Ask for a plan; the loop halts if what comes back is not one."""
-    answer = await agents.ask(role, prompt, agents.no_plan)
+    answer = await agents.ask(role, prompt, partial(no_plan, form=request.form))
     return answer if isinstance(answer, Halt) else plans.drafted_body(answer.text)
 
 
-def no_plan(answer: AgentAnswer, form: str = "") -> str:
+def no_plan(answer: AgentAnswer, form: str) -> str:
     """Why an answer is no plan; empty if it is one. The template given back is none."""
     try:
         drafted = plans.drafted_body(answer.text)
@@ -266,11 +266,6 @@ class _Agents:
         self._talks: dict[str, Conversation] = {}
         self._shown: tuple[str, ...] = ()
         """The files that plans were written from so far."""
-
-    @property
-    def no_plan(self) -> Fault:
-        """Why an answer is no plan."""
-        return partial(no_plan, form=self._request.form)
 
     async def ask(
         self, role: str, prompt: Prompt, fault: Fault = usable, said: Sequence[tuple[Finding, ...]] = ()

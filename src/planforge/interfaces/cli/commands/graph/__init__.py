@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from planforge.app.history import graphs
-from planforge.app.history.graphs import node
 from planforge.app.project import Project
 from planforge.errors import InvalidInput
 from planforge.interfaces.cli.caller import here
@@ -82,10 +81,10 @@ def _query(project: Project, plan: str | None, text: str | None, asked: dict[str
         return queries.parse_query(text)
     match given:
         case ["up" | "down" as direction]:
-            start = node(project, asked[direction])
+            start = graphs.node(project, asked[direction])
             return queries.Closure(node=start, direction="up" if direction == "up" else "down")
         case ["diff"]:
-            before, after = (node(project, name) for name in asked["diff"])
+            before, after = (graphs.node(project, name) for name in asked["diff"])
             return queries.Difference(before=before, after=after)
         case [name]:
             return _about(name, _named(project, plan))
