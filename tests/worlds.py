@@ -86,7 +86,6 @@ def change(files: tuple[str, ...], **more: object) -> Change:
         base=BASE,
         files=files,
         prompt=asked,
-        branch="planforge/plan-007",
         content="content",
     )
     return msgspec.structs.replace(made, **more)

@@ -274,7 +274,7 @@ def asked_of(role: str) -> Iterator[tuple[str, Prompt]]:
             base="b",
             base_tree="t",
         )
-        yield kind, stage_prompts.stage(Course(asked), stage, name="n", iteration=1, texts={})
+        yield kind, stage_prompts.stage(Course(asked), stage, 1, {})
 
 
 @pytest.mark.parametrize("mode", ["reference", "inline"])

@@ -164,13 +164,9 @@ def _takes_results(node: ast.ImportFrom) -> bool:
 
 RESULTS = {
     "ChatResult",
-    "DemoResult",
     "FixResult",
-    "ForgeResult",
     "LandResult",
-    "PipelineResult",
     "PlanRunResult",
-    "UpdateResult",
 }
 
 
@@ -190,7 +186,7 @@ def test_nothing_outside_of_the_declarations_asks_which_flow_a_run_is_of(room: s
         "found = [row for row in rows if row.flow != FLOW]",
         "if (row.flow, row.subject) == (flow, branch): pass",
         "match started.flow:\n    case 'chat': pass",
-        "from planforge.workflows.forge import ForgeResult",
+        "from planforge.workflows.fix import FixResult",
     ],
 )
 def test_such_a_question_is_found_however_it_is_put(source: str) -> None:

@@ -28,12 +28,13 @@ from planforge.documents.phases import (
 from planforge.documents.plan import PlanStatus, content_hash, parse, structural_findings
 from planforge.errors import CannotPerform, InvalidDocument, PerformerFailed, RefusedByGate
 from planforge.kernel.effects import Access, MarkPlan, RunAgent
+from planforge.kernel.events import PlanForged
 from planforge.kernel.work.lifecycle.tables import PHASE, PLAN
 from planforge.rules import badges, selection
 from planforge.rules.findings import Finding, Severity, worst
 from planforge.rules.selection import Candidate
 from planforge.rules.verdicts import KINDS, Verdict
-from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
+from planforge.workflows.forge import ForgeRequest, forge
 from planforge.workflows.plan_run import PlanRunRequest, PlanRunResult, plan_run
 from worlds import BLOCKING, CLEAN, MEDIUM, World, approved, versions
 from worlds import PLAN as DRAFTED
@@ -277,7 +278,7 @@ rows("verdict by marker", holds(BY_MARKER))
 # Forging
 
 
-def forged(world: World, cap: int = 2) -> Driven[ForgeResult]:
+def forged(world: World, cap: int = 2) -> Driven[PlanForged]:
     request = ForgeRequest(
         plan="plan-007",
         title="Rate limits",
@@ -290,7 +291,7 @@ def forged(world: World, cap: int = 2) -> Driven[ForgeResult]:
     return driven(forge(request), world)
 
 
-def marks(flow: Driven[ForgeResult]) -> list[str]:
+def marks(flow: Driven[PlanForged]) -> list[str]:
     return [effect.status for effect in flow.effects if isinstance(effect, MarkPlan)]
 
 

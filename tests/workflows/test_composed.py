@@ -18,18 +18,25 @@ from planforge.kernel.effects import (
     OpenWorktree,
     RunAgent,
 )
-from planforge.kernel.events import AttemptRejected, AuditRecorded, StepCompleted, StepFailed, TierEscalated
+from planforge.kernel.events import (
+    AttemptRejected,
+    AuditRecorded,
+    PlanForged,
+    StepCompleted,
+    StepFailed,
+    TierEscalated,
+)
 from planforge.kernel.evidence import Outcome
 from planforge.workflows.attempt import StepResult, implement
 from planforge.workflows.demo import DemoRequest, demo
-from planforge.workflows.forge import ASK_AGAIN, ForgeRequest, ForgeResult, forge
+from planforge.workflows.forge import ASK_AGAIN, ForgeRequest, forge
 from planforge.workflows.plan_run import PlanRunRequest, PlanRunResult, plan_run
 from worlds import BLOCKING, CLEAN, FILES, PLAN, World, approved, change, failing_agent, versions
 
 CHAT = "I had a look and it seems nice."
 
 
-def forged(world: World, cap: int = 5) -> Driven[ForgeResult]:
+def forged(world: World, cap: int = 5) -> Driven[PlanForged]:
     request = ForgeRequest(
         plan="plan-007",
         title="Rate limits",
@@ -236,6 +243,6 @@ def test_the_demo_tells_its_story_with_composed_contexts() -> None:
         today="2026-01-02",
     )
     flow = driven(demo(request), World(drafter=[PLAN], auditor=[CLEAN], developer=["done"]))
-    assert flow.result.ran is not None
-    assert flow.result.ran.done
+    assert flow.result is not None
+    assert flow.result.done
     assert len(gathered(flow)) == len(calls(flow)) == 5

@@ -9,11 +9,11 @@ from driven import Driven, driven
 from planforge.documents.plan import content_hash, render_new, with_audit_round
 from planforge.kernel.effects import Access, MarkPlan, RunAgent, WritePlan
 from planforge.kernel.events import AuditRecorded, PlanForged, RecordedFinding
-from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
+from planforge.workflows.forge import ForgeRequest, forge
 from worlds import BLOCKING, CLEAN, MEDIUM, PLAN, World, versions
 
 
-def forged(world: World, cap: int = 5) -> ForgeResult:
+def forged(world: World, cap: int = 5) -> PlanForged:
     return driven(forge(request(cap)), world).result
 
 
@@ -147,7 +147,7 @@ def test_an_auditor_hears_of_earlier_findings_but_not_of_the_audit_log() -> None
 # Taking one up again
 
 
-def taken_up(world: World, cap: int = 5, **fields: Any) -> Driven[ForgeResult]:
+def taken_up(world: World, cap: int = 5, **fields: Any) -> Driven[PlanForged]:
     again = msgspec.structs.replace(request(cap), resumed=True, **fields)
     return driven(forge(again), world)
 
@@ -206,7 +206,7 @@ def test_a_file_that_was_broken_meanwhile_ends_it_and_stays_as_it_is() -> None:
 # How it ends
 
 
-def whole(world: World, cap: int = 5) -> Driven[ForgeResult]:
+def whole(world: World, cap: int = 5) -> Driven[PlanForged]:
     return driven(forge(request(cap)), world)
 
 

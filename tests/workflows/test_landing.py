@@ -42,6 +42,7 @@ from planforge.kernel.events import (
     StepReopened,
 )
 from planforge.kernel.evidence import Outcome
+from planforge.workflows.flows import FLOWS
 from planforge.workflows.landing import (
     LandRequest,
     LandResult,
@@ -344,7 +345,8 @@ def test_what_does_not_go_with_it_is_archived_and_queued_again(how: str) -> None
     (restarted,) = notes(flow, LandingRestarted)
     assert (restarted.was, restarted.now, restarted.archive) == ("landed", "theirs", "refs/landed")
     assert flow.result.landed == ("plan-001",)
-    assert flow.result.tip == "theirs+tip-1"
+    (landed,) = notes(flow, PlanLanded)
+    assert landed.commit == "theirs+tip-1"
 
 
 def test_a_branch_that_cannot_be_caught_up_with_ends_the_landing() -> None:
@@ -463,4 +465,5 @@ def test_a_checkout_that_was_updated_is_on_record() -> None:
     assert flow.notes == [
         CheckoutUpdated(branch="main", place="/srv/project", was="base", now="new", files=3)
     ]
-    assert flow.result.reason == "`main` is at new, 3 files in `/srv/project`"
+    outcome = FLOWS["update_checkout"].outcome(flow.result)
+    assert outcome.reason == "`main` is at new, 3 files in `/srv/project`"

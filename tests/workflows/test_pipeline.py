@@ -40,7 +40,7 @@ from planforge.kernel.evidence import Outcome
 from planforge.kernel.work.lifecycle.tables import TASK
 from planforge.rules.pipelines import Pipeline, Stage
 from planforge.rules.pipelines.builtin import BUG_QUICK, BUILTIN, DEFAULT, MODULE, POLISH
-from planforge.workflows.course import PipelineRequest, PipelineResult, Player, Standing
+from planforge.workflows.course import PipelineRequest, Player, Standing
 from planforge.workflows.pipeline import pipeline
 from tries import tries
 from worlds import BASE, BLOCKING, CLEAN, World, versions
@@ -88,31 +88,31 @@ def request(of: Pipeline = DEFAULT, **more: object) -> PipelineRequest:
     return msgspec.structs.replace(asked, **more)
 
 
-def run(made: World, of: Pipeline = DEFAULT, **more: object) -> Driven[PipelineResult]:
+def run(made: World, of: Pipeline = DEFAULT, **more: object) -> Driven[TaskEnded]:
     return driven(pipeline(request(of, **more)), made)
 
 
-def ends(flow: Driven[PipelineResult]) -> list[tuple[str, str]]:
+def ends(flow: Driven[TaskEnded]) -> list[tuple[str, str]]:
     return [(note.stage, note.outcome) for note in flow.notes if isinstance(note, StageEnded)]
 
 
-def last(flow: Driven[PipelineResult]) -> StageEnded:
+def last(flow: Driven[TaskEnded]) -> StageEnded:
     return [note for note in flow.notes if isinstance(note, StageEnded)][-1]
 
 
-def asked(flow: Driven[PipelineResult]) -> list[str]:
+def asked(flow: Driven[TaskEnded]) -> list[str]:
     return [effect.role for effect in flow.effects if isinstance(effect, RunAgent)]
 
 
-def landings(flow: Driven[PipelineResult]) -> list[Land]:
+def landings(flow: Driven[TaskEnded]) -> list[Land]:
     return [effect for effect in flow.effects if isinstance(effect, Land)]
 
 
-def statuses(flow: Driven[PipelineResult]) -> list[str]:
+def statuses(flow: Driven[TaskEnded]) -> list[str]:
     return [note.status for note in flow.notes if isinstance(note, ItemMoved)]
 
 
-def issues(flow: Driven[PipelineResult]) -> list[str]:
+def issues(flow: Driven[TaskEnded]) -> list[str]:
     return [note.issue for note in flow.notes if isinstance(note, FrictionNoted)]
 
 
@@ -121,7 +121,7 @@ def issues(flow: Driven[PipelineResult]) -> list[str]:
 
 def test_a_task_goes_through_every_stage_and_lands() -> None:
     flow = run(world())
-    assert flow.result.done
+    assert flow.result.succeeded
     assert [stage for stage, _ in ends(flow)] == [stage.name for stage in DEFAULT.stages]
     assert {outcome for _, outcome in ends(flow)} == {"completed", "approved"}
     assert statuses(flow) == [
@@ -201,7 +201,7 @@ def test_what_stages_leave_is_what_they_said() -> None:
 
 def test_a_revision_goes_back_with_what_has_to_change() -> None:
     flow = run(world(reviewer=[YES, "The clock is missing.\n\n**Verdict:** Revision Required", YES]))
-    assert flow.result.done
+    assert flow.result.succeeded
     assert ends(flow)[2:6] == [
         ("implement", "completed"),
         ("review-code", "revision"),
@@ -228,7 +228,7 @@ def test_a_revision_goes_back_with_what_has_to_change() -> None:
 )
 def test_a_document_that_comes_back_as_it_was_is_not_reviewed_again(plans: list[str], reason: str) -> None:
     flow = run(world(planner=plans, reviewer=[NO]))
-    assert (flow.result.done, flow.result.stage, flow.result.reason) == (False, "plan", reason)
+    assert (flow.result.succeeded, flow.result.stage, flow.result.reason) == (False, "plan", reason)
     assert asked(flow).count("reviewer") == len(plans) - 1
     assert last(flow).document == "PLAN.md"
 
@@ -237,7 +237,7 @@ def test_a_change_that_comes_back_as_it_was_is_not_reviewed_again() -> None:
     made = world(reviewer=[YES, NO])
     made.trees["commit-3"] = "tree of commit-1"
     flow = run(made)
-    assert (flow.result.done, flow.result.stage) == (False, "implement")
+    assert (flow.result.succeeded, flow.result.stage) == (False, "implement")
     assert flow.result.reason.endswith(" went back to version 1, which was judged before")
     assert asked(flow).count("reviewer") == 3  # the plan once, the change twice
 
@@ -254,7 +254,7 @@ def test_a_person_who_says_no_sends_it_back_with_the_reason() -> None:
         Decision(approved=True, actor="ada", reason=""),
     ]
     flow = run(made)
-    assert flow.result.done
+    assert flow.result.succeeded
     assert ("approve", "revision") in ends(flow)
     assert any("no clock" in prompt for role, prompt in made.prompts if role == "fixer")
 
@@ -263,7 +263,7 @@ def test_tests_that_fail_send_it_back() -> None:
     made = world()
     made.outcomes = [Outcome.FAIL]
     flow = run(made)
-    assert flow.result.done
+    assert flow.result.succeeded
     assert ("validate", "revision") in ends(flow)
     assert any("test_one" in prompt for role, prompt in made.prompts if role == "fixer")
 
@@ -277,7 +277,7 @@ def test_a_stage_asks_for_so_many_revisions_and_then_for_a_person(rounds: int) -
     flow = run(world(reviewer=[NO]), msgspec.structs.replace(DEFAULT, stages=stages))
     reviews = [outcome for stage, outcome in ends(flow) if stage == "review-plan"]
     assert reviews == ["revision"] * (rounds - 1) + ["escalated"]
-    assert (flow.result.done, flow.result.stage, flow.result.refused) == (False, "review-plan", False)
+    assert (flow.result.succeeded, flow.result.stage, flow.result.refused) == (False, "review-plan", False)
     assert "max iterations reached" in flow.result.reason
     assert statuses(flow)[-1] == "escalated"
     assert landings(flow) == []
@@ -306,7 +306,7 @@ def test_two_verdicts_are_a_persons_to_read_at_once() -> None:
 def test_an_answer_without_a_verdict_is_asked_for_once_more_in_short() -> None:
     made = world(reviewer=["Looks fine to me.", YES, YES])
     flow = run(made)
-    assert flow.result.done
+    assert flow.result.succeeded
     reviews = [prompt for role, prompt in made.prompts if role == "reviewer"]
     assert "All is one." in reviews[0]
     assert "All is one." not in reviews[1]
@@ -337,7 +337,7 @@ def test_tests_that_cannot_tell_are_no_approval_and_no_revision() -> None:
 
 def test_a_task_that_is_stuck_is_not_begun() -> None:
     flow = run(world(), status="escalated", start="plan")
-    assert not flow.result.done
+    assert not flow.result.succeeded
     assert flow.effects == []
 
 
@@ -363,7 +363,7 @@ def test_a_module_lands_once_it_is_green_and_approved() -> None:
     made = world(reviewer=["| R1 | required | a.py | no clock |\n\nVerdict: REJECT", "Verdict: APPROVE"])
     made.outcomes = failing(1, 0, 0, 0)
     flow = run(made, MODULE)
-    assert flow.result.done
+    assert flow.result.succeeded
     assert [outcome for stage, outcome in ends(flow) if stage == "review"] == ["revision", "approved"]
 
 
@@ -374,7 +374,7 @@ def polished(*severities: str) -> str:
 
 def test_a_deliverable_is_polished_until_it_is_good_enough() -> None:
     flow = run(world(reviewer=[polished("critical"), polished(*["minor"] * 6), polished("minor")]), POLISH)
-    assert flow.result.done
+    assert flow.result.succeeded
     assert [outcome for stage, outcome in ends(flow) if stage == "review"] == [
         "revision",
         "revision",
@@ -432,7 +432,7 @@ def test_a_gate_that_makes_no_sense_is_closed() -> None:
 @pytest.mark.parametrize(("size", "passes"), [(198, False), (199, True), (200, True)])
 def test_a_stub_is_not_what_a_stage_must_leave(size: int, passes: bool) -> None:
     flow = run(world(planner=["x" * size]))  # and the end of its line
-    assert flow.result.done is passes
+    assert flow.result.succeeded is passes
     if not passes:
         assert ends(flow) == [("plan", "escalated")]
         assert last(flow).reason.startswith("output-stub: ")
@@ -456,7 +456,7 @@ def test_a_change_that_is_not_taken_is_tried_again_and_told_why() -> None:
     made = world()
     made.inspections = [Inspection(findings=(bad,))]
     flow = run(made)
-    assert flow.result.done
+    assert flow.result.succeeded
     told = [prompt for role, prompt in made.prompts if role in ("developer", "fixer")]
     assert len(told) == 2
     assert "a test was deleted" in told[1]
@@ -487,12 +487,12 @@ def test_protected_paths_need_a_person_where_no_stage_is_theirs() -> None:
     flow = run(made, without)
     gates = [effect for effect in flow.effects if isinstance(effect, PassGate)]
     assert [(gate.gate, gate.reasons) for gate in gates] == [("protected/commit", ("ci.yml: a CI file",))]
-    assert flow.result.done
+    assert flow.result.succeeded
     made = world()
     made.inspections = [Inspection(protected=("ci.yml: a CI file",))]
     made.decisions = [Decision(approved=False, actor="ada", reason="not that")]
     flow = run(made, without)
-    assert (flow.result.done, flow.result.refused, landings(flow)) == (False, True, [])
+    assert (flow.result.succeeded, flow.result.refused, landings(flow)) == (False, True, [])
 
 
 def _unattended() -> Pipeline:
@@ -511,14 +511,14 @@ def test_tests_of_before_that_fail_need_a_person_even_where_one_has_seen_the_cha
         gates = [effect for effect in flow.effects if isinstance(effect, PassGate)]
         assert gates[-1].gate == "protected/commit"
         assert gates[-1].reasons[-1].startswith("`tests/test_limit.py`: as they were before the change")
-        assert flow.result.done
+        assert flow.result.succeeded
 
 
 def test_tests_of_before_that_pass_need_nobody() -> None:
     made = world()
     made.inspections = [Inspection(former=("tests/test_limit.py",))]
     flow = run(made, _unattended())
-    assert flow.result.done
+    assert flow.result.succeeded
     assert not any(isinstance(effect, PassGate) for effect in flow.effects)
 
 
@@ -532,12 +532,12 @@ def test_what_an_earlier_run_left_is_looked_at_before_it_lands() -> None:
     flow = run(made, alone, **earlier)
     (gate,) = [effect for effect in flow.effects if isinstance(effect, PassGate)]
     assert gate.reasons == ("ci.yml: a CI file",)
-    assert flow.result.done
+    assert flow.result.succeeded
     made = world()
     bad = RecordedFinding(severity="blocking", title="a test was deleted", location="tests/test_limit.py")
     made.inspections = [Inspection(findings=(bad,))]
     flow = run(made, alone, **earlier)
-    assert (flow.result.done, landings(flow)) == (False, [])
+    assert (flow.result.succeeded, landings(flow)) == (False, [])
     assert "a test was deleted" in flow.result.reason
 
 
@@ -573,7 +573,7 @@ def test_a_plan_that_was_edited_after_it_was_approved_lands_nothing(name: str) -
         commit=last(flow).commit,
         tree=f"tree of {last(flow).commit}",
     )
-    assert again.result.done, again.result.reason
+    assert again.result.succeeded, again.result.reason
     assert statuses(again)[-1] == "committed"
 
 
@@ -597,7 +597,7 @@ def test_a_person_is_asked_anew_about_what_was_edited_while_it_waited() -> None:
     made = Edited()
     made.__dict__.update(world().__dict__)
     flow = run(made, of)
-    assert flow.result.done, flow.result.reason
+    assert flow.result.succeeded, flow.result.reason
     first, second = [effect for effect in flow.effects if isinstance(effect, PassGate)]
     assert (first.gate, second.gate) == ("approve", "approve")
     assert [each.path for each in first.documents] == ["docs/tasks/task-007-rate-limits/PLAN.md"]
@@ -668,7 +668,7 @@ def test_the_tree_that_lands_has_passed() -> None:
     assert landings(flow) == []
 
 
-def _left_by(flow: Driven[PipelineResult]) -> tuple[Standing, ...]:
+def _left_by(flow: Driven[TaskEnded]) -> tuple[Standing, ...]:
     """What the stages of an earlier run came to."""
     came = {note.stage: note for note in flow.notes if isinstance(note, StageEnded)}
     return tuple(
@@ -693,13 +693,13 @@ def test_an_approval_of_an_earlier_run_counts_for_what_it_was_about_only() -> No
     again = run(
         made, start="commit", status="approved", standing=standing, commit=commit, tree=f"tree of {commit}"
     )
-    assert again.result.done
+    assert again.result.succeeded
     made = world()
     made.documents = dict(first.documents)
     again = run(
         made, start="commit", status="approved", standing=standing, commit="other", tree="another tree"
     )
-    assert (again.result.done, again.result.refused) == (False, True)
+    assert (again.result.succeeded, again.result.refused) == (False, True)
 
 
 CONTENT: dict[str, dict[str, list[str]]] = {
@@ -720,7 +720,7 @@ def test_a_task_that_goes_on_at_any_stage_in_any_status_comes_to_its_end(of: Pip
     says = CONTENT.get(of.name, {})
     first = world(**says)
     flow = run(first, of)
-    assert flow.result.done
+    assert flow.result.succeeded
     for stage in of.stages:
         made = world(**says)
         made.documents = dict(first.documents)
@@ -733,7 +733,7 @@ def test_a_task_that_goes_on_at_any_stage_in_any_status_comes_to_its_end(of: Pip
             standing=_left_by(flow),
             **(more if flow.result.commit else {}),
         )
-        assert again.result.done, (stage.name, again.result.reason)
+        assert again.result.succeeded, (stage.name, again.result.reason)
         landed = any(each.lands for each in of.stages)
         assert statuses(again)[-1] == ("committed" if landed else "delivered"), stage.name
 
@@ -744,7 +744,7 @@ def test_a_task_that_has_left_nothing_begins_anew_in_any_status_that_it_is_resum
     of: Pipeline, status: str
 ) -> None:
     flow = run(world(**CONTENT.get(of.name, {})), of, start=of.stages[0].name, status=status)
-    assert flow.result.done, flow.result.reason
+    assert flow.result.succeeded, flow.result.reason
 
 
 @pytest.mark.parametrize("status", RESUMED)
@@ -759,7 +759,7 @@ def test_a_review_that_asks_for_a_revision_moves_a_task_in_any_status_along_its_
         made.documents = dict(first.documents)
         more = {"commit": flow.result.commit, "tree": f"tree of {flow.result.commit}"}
         again = run(made, of, start=stage.name, status=status, standing=_left_by(flow), **more)
-        assert again.result.done, (stage.name, again.result.reason)
+        assert again.result.succeeded, (stage.name, again.result.reason)
         assert statuses(again)[-1] == "committed"
 
 
@@ -814,7 +814,7 @@ def test_every_run_ends_and_what_lands_was_approved(
         if isinstance(note, ItemMoved):
             assert TASK.after(status, note.by) == note.status
             status = note.status
-    assert flow.result.done == (not flow.result.stage)
+    assert flow.result.succeeded == (not flow.result.stage)
 
 
 # One way in which code changes
@@ -828,13 +828,13 @@ NAMED = f"""{LONG}
 """
 
 
-def of(flow: Driven[PipelineResult], kind: type) -> list[Any]:
+def of(flow: Driven[TaskEnded], kind: type) -> list[Any]:
     return [effect for effect in flow.effects if isinstance(effect, kind)]
 
 
 def test_a_change_leases_the_files_that_the_plan_names_and_no_others() -> None:
     flow = run(world(planner=[NAMED]))
-    assert flow.result.done
+    assert flow.result.succeeded
     changing, landing = of(flow, ClaimLease)
     assert changing.paths == ("gateway/limit.py", "tests/test_limit.py")
     assert landing.paths == ("gateway/limit.py",)
@@ -850,7 +850,7 @@ def test_a_change_outside_of_its_lease_is_rejected_like_that_of_a_phase() -> Non
     made = world(planner=[NAMED])
     made.changed["implement"] = ("gateway/limit.py", "ci.yml")
     flow = run(made)
-    assert (flow.result.done, flow.result.stage) == (False, "implement")
+    assert (flow.result.succeeded, flow.result.stage) == (False, "implement")
     reasons = {note.reason for note in flow.notes if isinstance(note, AttemptRejected)}
     assert reasons == {"it changed `ci.yml`, which the step does not name"}
     assert landings(flow) == []
@@ -860,7 +860,7 @@ def test_an_agent_that_is_full_hands_over_to_one_that_knows_the_plan() -> None:
     made = world(planner=[NAMED])
     made.full = 1
     flow = run(made, handoffs=1)
-    assert flow.result.done
+    assert flow.result.succeeded
     (handover,) = of(flow, HandOver)
     assert (handover.plan, handover.step) == ("task-007", "implement")
     first, second = [call for call in of(flow, RunAgent) if call.access is Access.WRITE]
@@ -884,13 +884,13 @@ def test_attempts_without_progress_get_a_heavy_model_once() -> None:
 def test_an_agent_that_gives_nothing_uses_up_an_attempt() -> None:
     crashed = AgentEmpty("it said nothing")
     flow = run(world(developer=[crashed, crashed, LONG]))
-    assert flow.result.done
+    assert flow.result.succeeded
     assert [note.reason for note in flow.notes if isinstance(note, AttemptRejected)] == ["it said nothing"]
 
 
 def test_all_that_a_task_changes_is_one_commit_on_where_it_began() -> None:
     flow = run(world(reviewer=[YES, NO, YES]))
-    assert flow.result.done
+    assert flow.result.succeeded
     assert [commit.parent for commit in of(flow, Commit)] == [BASE, BASE]
     assert [opened.commit for opened in of(flow, OpenWorktree) if opened.name.startswith("implement")] == [
         BASE,

@@ -67,7 +67,6 @@ def marks(flow: Driven[PlanRunResult]) -> list[str]:
 def test_an_approved_plan_is_carried_out_and_audited() -> None:
     flow = run(world())
     assert flow.result.done
-    assert flow.result.left == 0
     assert started(flow) == ["phase-1", "phase-2", "phase-3"]
     assert marks(flow) == ["IMPLEMENTING", "AUDITING", "DONE"]
     assert isinstance(flow.notes[-1], PlanEnded)
@@ -117,13 +116,12 @@ def test_a_failed_phase_stops_those_that_depend_on_it_and_keeps_what_landed() ->
     flow = run(failing, parallel=False)
     assert not flow.result.done
     assert flow.result.reason.startswith("phase-2: the tests failed")
-    assert flow.result.commit == "commit-1"
-    assert flow.result.left == 2
     assert started(flow) == ["phase-1", "phase-2", "phase-2"]
     assert marks(flow) == ["IMPLEMENTING", "IMPLEMENTING"]
     paused = flow.notes[-1]
     assert isinstance(paused, PlanPaused)
     assert (paused.failed, paused.left) == (("phase-2",), ("phase-2", "phase-3"))
+    assert paused.commit == "commit-1"
 
 
 def test_a_failed_phase_does_not_stop_those_beside_it() -> None:

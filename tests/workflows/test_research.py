@@ -8,9 +8,9 @@ import pytest
 
 from driven import Driven, driven
 from planforge.kernel.effects import AskHuman, ReadFiles, RunAgent, Survey
-from planforge.kernel.events import ContextComposed, FilesChosen
+from planforge.kernel.events import ContextComposed, FilesChosen, PlanForged
 from planforge.workflows.asking import TEXT_ONLY
-from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
+from planforge.workflows.forge import ForgeRequest, forge
 from worlds import BLOCKING, CLEAN, PLAN, World, versions
 
 OFFERED = ("gateway/limit.py", "gateway/other.py", "docs/guide.md")
@@ -22,7 +22,7 @@ def world(**says: Any) -> World:
     return made
 
 
-def forged(made: World, research: str = "auto", cap: int = 3) -> Driven[ForgeResult]:
+def forged(made: World, research: str = "auto", cap: int = 3) -> Driven[PlanForged]:
     request = ForgeRequest(
         plan="plan-007",
         title="Rate limits",
@@ -36,7 +36,7 @@ def forged(made: World, research: str = "auto", cap: int = 3) -> Driven[ForgeRes
     return driven(forge(request), made)
 
 
-def turns(flow: Driven[ForgeResult]) -> list[str]:
+def turns(flow: Driven[PlanForged]) -> list[str]:
     """Who was asked, for a plan or for its files."""
     return [
         effect.role + (" researches" if "Turn: research" in effect.prompt else "")
@@ -45,7 +45,7 @@ def turns(flow: Driven[ForgeResult]) -> list[str]:
     ]
 
 
-def read(flow: Driven[ForgeResult]) -> list[tuple[str, ...]]:
+def read(flow: Driven[PlanForged]) -> list[tuple[str, ...]]:
     return [effect.paths for effect in flow.effects if isinstance(effect, ReadFiles)]
 
 

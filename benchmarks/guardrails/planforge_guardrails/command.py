@@ -9,12 +9,12 @@ from typing import TextIO
 import click
 
 from planforge.interfaces.cli.layout import table
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 from planforge_guardrails import bench, report_html, report_text
 from planforge_guardrails.cases import chosen
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.option("--only", multiple=True, metavar="CASE", help="Only this case; can be repeated.")
 @click.option("--group", "groups", multiple=True, metavar="NAME", help="Only this group; can be repeated.")
 @click.option(
@@ -55,7 +55,6 @@ from planforge_guardrails.cases import chosen
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     help="Also write the report to this file, as one static page.",
 )
-@json_option
 def guardrails(
     only: tuple[str, ...],
     groups: tuple[str, ...],

@@ -25,7 +25,8 @@ from planforge.kernel.effects import (
     RunAgent,
     Survey,
 )
-from planforge.kernel.events import ContextComposed
+from planforge.kernel.events import ContextComposed, TierEscalated
+from planforge.rules.escalation import HEAVY
 from planforge.workflows.context import Composed, Prompt, compose
 
 UNUSABLE = frozenset(error.__name__ for error in (AgentFailed, AgentEmpty, AgentMalformed, AgentTimedOut))
@@ -92,6 +93,18 @@ def gathering(question: Question) -> GatherContext:
         files=question.files,
         steps=question.earlier,
     )
+
+
+async def escalated(reason: str, own: str, *, plan: str, attempt: int, role: str, step: str = "") -> str:
+    """The tier of the next agent if there is a reason for another than its own: a heavier one, this once."""
+    if not reason:
+        return ""
+    await Note(
+        TierEscalated(
+            plan=plan, step=step, attempt=attempt, role=role, tier=HEAVY, instead_of=own, reason=reason
+        )
+    )
+    return HEAVY
 
 
 def usable(answer: AgentAnswer) -> str:

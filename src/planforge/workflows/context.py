@@ -17,8 +17,8 @@ import msgspec
 
 from planforge.documents import markdown
 from planforge.documents.phases import Phase
-from planforge.kernel.effects import DoneStep, Gathered
-from planforge.kernel.events import ContextPart, ContextSource
+from planforge.kernel.effects import DoneStep, Gathered, GatheredPart
+from planforge.kernel.events import ContextPart
 from planforge.kernel.objects import address
 from planforge.kernel.tokens import CHARACTERS_PER_TOKEN, estimate
 from planforge.kernel.wording import counted
@@ -101,19 +101,11 @@ class Composed(msgspec.Struct, frozen=True, kw_only=True):
         return estimate(len(self.text))
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    text: str
-    left_out: str = ""
-    sources: tuple[ContextSource, ...] = ()
-
-
 def compose(
     prompt: Prompt, gathered: Gathered, closure: Collection[str] = (), *, problem: str = ""
 ) -> Composed:
     """The whole prompt. With a `problem`, the short one for a second try after it."""
-    found = [_Part(**msgspec.structs.asdict(part)) for part in gathered.parts]
-    found += _of_steps(gathered, closure)
+    found = [*gathered.parts, *_of_steps(gathered, closure)]
     found = [_dropped(part) if problem and part.name in DROPPED else part for part in found]
     if scale := SCALES.get(prompt.verdict):
         prompt = msgspec.structs.replace(prompt, closing=f"{prompt.closing}\n{scale}")
@@ -136,12 +128,14 @@ def compose(
     return Composed(text="\n\n".join(shown) + "\n", parts=parts)
 
 
-def _section(part: _Part) -> str:
+def _section(part: GatheredPart) -> str:
     return f"## {TITLES[part.name]}\n\n{part.text}"
 
 
-def _dropped(part: _Part) -> _Part:
-    return _Part(name=part.name, text="", left_out=f"about {estimate(len(part.text))} tokens, to be short")
+def _dropped(part: GatheredPart) -> GatheredPart:
+    return GatheredPart(
+        name=part.name, text="", left_out=f"about {estimate(len(part.text))} tokens, to be short"
+    )
 
 
 # Cutting
@@ -194,7 +188,7 @@ def closure_of(phases: Sequence[Phase], step: str) -> tuple[str, ...]:
     return tuple(phase.id for phase in phases if phase.id in found)
 
 
-def _of_steps(gathered: Gathered, closure: Collection[str]) -> list[_Part]:
+def _of_steps(gathered: Gathered, closure: Collection[str]) -> list[GatheredPart]:
     needed = [step for step in gathered.steps if step.step in closure]
     others = [step for step in gathered.steps if step.step not in closure]
     wanted, older = _chosen(others, gathered.summaries)
@@ -211,7 +205,9 @@ def _chosen(steps: list[DoneStep], which: str) -> tuple[list[DoneStep], list[str
     return steps[-DELTA:], [step.step for step in steps[:-DELTA]]
 
 
-def _told(name: str, steps: Sequence[DoneStep], budgets: Mapping[str, int], older: Iterable[str]) -> _Part:
+def _told(
+    name: str, steps: Sequence[DoneStep], budgets: Mapping[str, int], older: Iterable[str]
+) -> GatheredPart:
     """The newest steps that there is room for, in order, and the names of the others."""
     room = budgets.get(name, 0) - (MARKER_TOKENS if steps else 0)
     kept: list[str] = []
@@ -226,7 +222,7 @@ def _told(name: str, steps: Sequence[DoneStep], budgets: Mapping[str, int], olde
     words = _names(left_out)
     if kept and words:
         kept.insert(0, f"[left out here: {words}]")
-    return _Part(name=name, text="\n".join(kept), left_out=words)
+    return GatheredPart(name=name, text="\n".join(kept), left_out=words)
 
 
 def _names(steps: Sequence[str]) -> str:
@@ -275,7 +271,7 @@ def _marked(item: Material, text: str) -> str:
     return f"----- {item.name} ({mark}) -----\n{text}\n----- end of {item.name} ({mark}) -----"
 
 
-def _task(prompt: Prompt, tokens: int | None, problem: str) -> _Part:
+def _task(prompt: Prompt, tokens: int | None, problem: str) -> GatheredPart:
     again = AGAIN.format(problem=cut(problem, 200).text) if problem else ""
     room = None if tokens is None else tokens - estimate(sum(map(len, (prompt.asked, prompt.closing, again))))
     shown: list[str] = [prompt.asked]
@@ -291,4 +287,4 @@ def _task(prompt: Prompt, tokens: int | None, problem: str) -> _Part:
         if room is not None:
             room -= estimate(len(text))
     shown += [each for each in (prompt.closing, again) if each]
-    return _Part(name=TASK, text="\n\n".join(shown), left_out="; ".join(left_out))
+    return GatheredPart(name=TASK, text="\n\n".join(shown), left_out="; ".join(left_out))

@@ -79,24 +79,6 @@ class PipelineRequest(msgspec.Struct, frozen=True, kw_only=True):
     unlanded: str = ""
     """Why an earlier change of this task could not land; it is made anew."""
 
-    @property
-    def branch(self) -> str:
-        """The branch that the task lands on."""
-        return f"planforge/{self.task}"
-
-
-class PipelineResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How the task came through."""
-
-    task: str
-    done: bool
-    reason: str
-    stage: str = ""
-    refused: bool = False
-    """Whether a gate stopped it."""
-    branch: str = ""
-    commit: str = ""
-
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Why a stage is come back to."""

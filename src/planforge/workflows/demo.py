@@ -11,7 +11,7 @@ import msgspec
 
 from planforge.kernel.effects import AskHuman, Effect, GiveApproval, Tip
 from planforge.kernel.wording import counted
-from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
+from planforge.workflows.forge import ForgeRequest, forge
 from planforge.workflows.plan_run import GATE, PlanRunRequest, PlanRunResult, plan_run
 
 YES = "approve"
@@ -36,15 +36,8 @@ class DemoRequest(msgspec.Struct, frozen=True, kw_only=True):
     today: str
 
 
-class DemoResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How the story ended."""
-
-    forged: ForgeResult
-    ran: PlanRunResult | None
-
-
-async def demo(request: DemoRequest) -> DemoResult:
-    """Tell the story."""
+async def demo(request: DemoRequest) -> PlanRunResult | None:
+    """Tell the story; `None` if the plan was not approved."""
     base = (await MakeSample(sample="wordcount")).commit
     forged = await forge(
         ForgeRequest(
@@ -59,9 +52,9 @@ async def demo(request: DemoRequest) -> DemoResult:
     question = f"Approve {request.plan} ({forged.reason} after {counted(forged.rounds, 'round')})?"
     reply = await AskHuman(question=question, options=(YES, "reject"))
     if reply.answer != YES:
-        return DemoResult(forged=forged, ran=None)
+        return None
     await GiveApproval(plan=request.plan, gate=GATE, content=forged.content, actor=reply.actor)
-    ran = await plan_run(
+    return await plan_run(
         PlanRunRequest(
             plan=request.plan,
             run=request.run,
@@ -73,4 +66,3 @@ async def demo(request: DemoRequest) -> DemoResult:
             fixes=FIXES,
         )
     )
-    return DemoResult(forged=forged, ran=ran)

@@ -13,14 +13,14 @@ import msgspec
 from planforge.documents.phases import Phase, PhaseKind
 from planforge.errors import PerformerFailed
 from planforge.kernel.effects import Note, OpenBranch, TakeApproval
-from planforge.kernel.events import PlanEnded, PlannedStep, PlanStarted
+from planforge.kernel.events import PlanEnded, PlanStarted
 from planforge.kernel.wording import counted
 from planforge.rules import small
 from planforge.rules.small import Limits
 from planforge.workflows import prompts
-from planforge.workflows.attempt import Change, StepResult, implement
+from planforge.workflows.attempt import Change, StepResult, branch_of, implement
 from planforge.workflows.context import Prompt
-from planforge.workflows.plan_run import GATE, branch_of
+from planforge.workflows.phase import GATE, planned
 
 STEP = "phase-1"
 NOT_SMALL = "it is not small"
@@ -53,9 +53,6 @@ class FixRequest(msgspec.Struct, frozen=True, kw_only=True):
 class FixResult(msgspec.Struct, frozen=True, kw_only=True):
     """How the fix ended."""
 
-    fix: str
-    branch: str
-    commit: str
     done: bool
     reason: str
     large: bool = False
@@ -68,9 +65,6 @@ async def fix(request: FixRequest) -> FixResult:
     branch = branch_of(request.fix)
     tip = (await OpenBranch(branch=branch, commit=request.base)).commit
     phase = _phase(request)
-    step = PlannedStep(
-        step=STEP, title=phase.title, kind=phase.kind.value, files=phase.files, depends_on=phase.depends_on
-    )
     await Note(
         PlanStarted(
             plan=request.fix,
@@ -78,7 +72,7 @@ async def fix(request: FixRequest) -> FixResult:
             content=request.content,
             branch=branch,
             base=tip,
-            steps=(step,),
+            steps=(planned(phase),),
             kept=(STEP,) if request.accepts else (),
         )
     )
@@ -109,15 +103,19 @@ async def _accepted(request: FixRequest, tip: str) -> FixResult:
 async def _ended(
     request: FixRequest, commit: str, reason: str, *, done: bool, large: bool = False
 ) -> FixResult:
-    branch = branch_of(request.fix)
     if request.anyway:
         reason = f"{reason}; begun although {'; '.join(request.anyway)}"
     await Note(
         PlanEnded(
-            plan=request.fix, run=request.run, succeeded=done, reason=reason, branch=branch, commit=commit
+            plan=request.fix,
+            run=request.run,
+            succeeded=done,
+            reason=reason,
+            branch=branch_of(request.fix),
+            commit=commit,
         )
     )
-    return FixResult(fix=request.fix, branch=branch, commit=commit, done=done, reason=reason, large=large)
+    return FixResult(done=done, reason=reason, large=large)
 
 
 def _phase(request: FixRequest) -> Phase:
@@ -151,7 +149,6 @@ def _change(request: FixRequest, phase: Phase, base: str) -> Change:
         base=base,
         files=request.files,
         prompt=asked,
-        branch=branch_of(request.fix),
         content=request.content,
         attempts=request.attempts,
         handoffs=request.handoffs,

@@ -15,21 +15,14 @@ import msgspec
 from planforge.actions import TEXT, Action, Advice, Blank, Hint
 from planforge.errors import NeedsPerson, PlanforgeError, RefusedByGate
 from planforge.kernel.effects import Flow
-from planforge.kernel.events import RunStarted
+from planforge.kernel.events import CheckoutUpdated, PlanForged, RunStarted, TaskEnded
 from planforge.kernel.wording import counted
 from planforge.workflows.chat import ChatRequest, ChatResult, chat
-from planforge.workflows.course import PipelineRequest, PipelineResult
-from planforge.workflows.demo import DemoRequest, DemoResult, demo
+from planforge.workflows.course import PipelineRequest
+from planforge.workflows.demo import DemoRequest, demo
 from planforge.workflows.fix import FixRequest, FixResult, fix
-from planforge.workflows.forge import ForgeRequest, ForgeResult, forge
-from planforge.workflows.landing import (
-    LandRequest,
-    LandResult,
-    UpdateRequest,
-    UpdateResult,
-    land,
-    update_checkout,
-)
+from planforge.workflows.forge import ForgeRequest, forge
+from planforge.workflows.landing import LandRequest, LandResult, UpdateRequest, land, update_checkout
 from planforge.workflows.pipeline import pipeline
 from planforge.workflows.plan_run import PlanRunRequest, PlanRunResult, plan_run
 
@@ -56,16 +49,6 @@ class Story(Protocol):
     branch: str
 
 
-def _ended(run: str, subject: str) -> Action:
-    del subject
-    return Action("cancel", run)
-
-
-def _nothing(story: Story) -> tuple[Hint, ...]:
-    del story
-    return ()
-
-
 class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that has to be known about a flow."""
 
@@ -78,9 +61,9 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     """What its result means."""
     again: Callable[[str], Advice]
     """How the work on a subject goes on if a run cannot be resumed, as after an upgrade."""
-    end: Callable[[str, str], Action] = _ended
+    end: Callable[[str, str], Action] = lambda run, _: Action("cancel", run)
     """How a person ends a run of a subject."""
-    following: Callable[[Story], tuple[Hint, ...]] | None = _nothing
+    following: Callable[[Story], tuple[Hint, ...]] | None = lambda _: ()
     """What a person can do after a run; None if the phases of its plan say that."""
     in_order: bool = False
     """Whether it waits for what its item comes after (`kernel/work/links.py`)."""
@@ -93,7 +76,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
 # Plans
 
 
-def _forged(result: ForgeResult) -> Outcome:
+def _forged(result: PlanForged) -> Outcome:
     exit_code = 0 if result.clean else NeedsPerson.exit_code if result.content else 1
     return Outcome(result.clean, result.reason, exit_code)
 
@@ -121,10 +104,10 @@ def _plan_again(plan: str) -> Advice:
     return Advice("{} and {}: what has landed is kept", approve, run)
 
 
-def _demo_played(result: DemoResult) -> Outcome:
-    if result.ran is None:
+def _demo_played(result: PlanRunResult | None) -> Outcome:
+    if result is None:
         return Outcome(False, "the plan was not approved", RefusedByGate.exit_code)
-    return _plan_ran(result.ran)
+    return _plan_ran(result)
 
 
 # Fixes and tasks
@@ -144,9 +127,9 @@ def _after_fix(story: Story) -> tuple[Hint, ...]:
     return (Action("fix", again=story.plan),) if story.status == "failed" else ()
 
 
-def _through_pipeline(result: PipelineResult) -> Outcome:
+def _through_pipeline(result: TaskEnded) -> Outcome:
     exit_code = RefusedByGate.exit_code if result.refused else NeedsPerson.exit_code
-    return Outcome(result.done, result.reason, 0 if result.done else exit_code)
+    return Outcome(result.succeeded, result.reason, 0 if result.succeeded else exit_code)
 
 
 def _after_pipeline(story: Story) -> tuple[Hint, ...]:
@@ -161,8 +144,9 @@ def _landed(result: LandResult) -> Outcome:
     return Outcome(result.done, result.reason, exit_code)
 
 
-def _updated(result: UpdateResult) -> Outcome:
-    return Outcome(True, result.reason, 0)
+def _updated(result: CheckoutUpdated) -> Outcome:
+    place = f", {counted(result.files, 'file')} in `{result.place}`" if result.place else ""
+    return Outcome(True, f"`{result.branch}` is at {result.now[:12]}{place}", 0)
 
 
 def _land_again(branch: str) -> Advice:
@@ -260,7 +244,7 @@ FLOWS = {each.name: each for each in DECLARED}
 
 def end_of(flow: str, run: str, subject: str) -> Action:
     """How a person ends a run, also one that a later Planforge has begun."""
-    return FLOWS[flow].end(run, subject) if flow in FLOWS else _ended(run, subject)
+    return FLOWS[flow].end(run, subject) if flow in FLOWS else Action("cancel", run)
 
 
 def asked(started: RunStarted, request: bytes) -> tuple[Declaration, msgspec.Struct]:

@@ -37,7 +37,6 @@ from planforge.kernel.events import (
     PlanForged,
     PlanWritten,
     RecordedFinding,
-    TierEscalated,
 )
 from planforge.rules import escalation
 from planforge.rules.findings import Finding, Severity, worst
@@ -81,18 +80,6 @@ class ForgeRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether files are chosen before a plan is written: `always`, `never`, or `auto` for want of tools."""
 
 
-class ForgeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How the loop ended."""
-
-    plan: str
-    content: str
-    rounds: int
-    clean: bool
-    reason: str
-    warning: str = ""
-    """What is wrong with the form of the plan although nothing blocks."""
-
-
 class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     """The plan file between two rounds."""
 
@@ -102,7 +89,7 @@ class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     """How many rounds it had before this forge."""
 
 
-async def forge(request: ForgeRequest) -> ForgeResult:
+async def forge(request: ForgeRequest) -> PlanForged:
     """Draft a plan, then audit and revise it until nothing blocks."""
     await OpenWorktree(name=WORKTREE, commit=request.base)
     loop, agents = Loop(blocking_only(request.cap)), _Agents(request)
@@ -116,7 +103,7 @@ async def forge(request: ForgeRequest) -> ForgeResult:
         draft, decision = await _audited(request, agents, loop, draft)
         if decision.ends:
             break
-        body = await _plan_from(agents, "reviser", _revision(request, loop, draft))
+        body = await _plan_from(request, agents, "reviser", _revision(request, loop, draft))
         if isinstance(body, Halt):
             decision = body
             break
@@ -137,7 +124,7 @@ async def _drafted(request: ForgeRequest, agents: _Agents) -> _Draft | Halt:
     """The plan as its drafter has it."""
     form = template.to_fill_in(request.form)
     prompt = prompts.draft(request.plan, request.request, request.context, form)
-    body = await _plan_from(agents, "drafter", prompt)
+    body = await _plan_from(request, agents, "drafter", prompt)
     if isinstance(body, Halt):
         return body
     blank = _Draft(text=request.form, on_disk=request.blank) if request.blank else None
@@ -249,13 +236,13 @@ def _revision(request: ForgeRequest, loop: Loop, draft: _Draft) -> Prompt:
     return prompts.revise(request.plan, number, plans.approvable(draft.text), loop.latest.findings)
 
 
-async def _plan_from(agents: _Agents, role: str, prompt: Prompt) -> str | Halt:
+async def _plan_from(request: ForgeRequest, agents: _Agents, role: str, prompt: Prompt) -> str | Halt:
     """Ask for a plan; the loop halts if what comes back is not one."""
-    answer = await agents.ask(role, prompt, agents.no_plan)
+    answer = await agents.ask(role, prompt, partial(no_plan, form=request.form))
     return answer if isinstance(answer, Halt) else plans.drafted_body(answer.text)
 
 
-def no_plan(answer: AgentAnswer, form: str = "") -> str:
+def no_plan(answer: AgentAnswer, form: str) -> str:
     """Why an answer is no plan; empty if it is one. The template given back is none."""
     try:
         drafted = plans.drafted_body(answer.text)
@@ -279,11 +266,6 @@ class _Agents:
         self._talks: dict[str, Conversation] = {}
         self._shown: tuple[str, ...] = ()
         """The files that plans were written from so far."""
-
-    @property
-    def no_plan(self) -> Fault:
-        """Why an answer is no plan."""
-        return partial(no_plan, form=self._request.form)
 
     async def ask(
         self, role: str, prompt: Prompt, fault: Fault = usable, said: Sequence[tuple[Finding, ...]] = ()
@@ -322,19 +304,10 @@ class _Agents:
         """The question with a heavier model, if those before it went round in circles."""
         own = self._gathered[question.role].tier
         reason = escalation.after_rounds(said, own)
-        if not reason:
-            return question
-        await Note(
-            TierEscalated(
-                plan=question.plan,
-                attempt=len(said) + 1,
-                role=question.role,
-                tier=escalation.HEAVY,
-                instead_of=own,
-                reason=reason,
-            )
+        tier = await asking.escalated(
+            reason, own, plan=question.plan, attempt=len(said) + 1, role=question.role
         )
-        return msgspec.structs.replace(question, tier=escalation.HEAVY)
+        return msgspec.structs.replace(question, tier=tier)
 
     async def _asked_again(self, role: str, problem: str) -> bool:
         plan = self._request.plan
@@ -381,16 +354,17 @@ async def _written(
 
 async def _end(
     request: ForgeRequest, rounds: int, content: str, decision: Decision, warning: str = ""
-) -> ForgeResult:
-    clean, reason = isinstance(decision, Done), decision.reason
-    await Note(
-        PlanForged(
-            plan=request.plan, content=content, rounds=rounds, reason=reason, clean=clean, warning=warning
-        )
+) -> PlanForged:
+    ended = PlanForged(
+        plan=request.plan,
+        content=content,
+        rounds=rounds,
+        reason=decision.reason,
+        clean=isinstance(decision, Done),
+        warning=warning,
     )
-    return ForgeResult(
-        plan=request.plan, content=content, rounds=rounds, clean=clean, reason=reason, warning=warning
-    )
+    await Note(ended)
+    return ended
 
 
 def recorded(findings: tuple[Finding, ...]) -> tuple[RecordedFinding, ...]:

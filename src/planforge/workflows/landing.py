@@ -83,11 +83,6 @@ class NotLanded(msgspec.Struct, frozen=True, kw_only=True):
 class LandResult(msgspec.Struct, frozen=True, kw_only=True):
     """What landed and what did not."""
 
-    branch: str
-    landing: str
-    tip: str
-    checkout: str
-    """Where the branch is checked out, if it is; then `landing` is beside it."""
     landed: tuple[str, ...]
     left: tuple[NotLanded, ...]
     reason: str
@@ -105,32 +100,14 @@ class UpdateRequest(msgspec.Struct, frozen=True, kw_only=True):
     commit: str
 
 
-class UpdateResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A checkout that is up to date."""
-
-    branch: str
-    place: str
-    commit: str
-    files: int
-    reason: str
-
-
-async def update_checkout(request: UpdateRequest) -> UpdateResult:
+async def update_checkout(request: UpdateRequest) -> CheckoutUpdated:
     """Bring what has landed beside a branch into the branch and its checkout."""
     change = await UpdateCheckout(branch=request.branch, commit=request.commit)
-    await Note(
-        CheckoutUpdated(
-            branch=request.branch, place=change.place, was=change.was, now=change.now, files=change.files
-        )
+    updated = CheckoutUpdated(
+        branch=request.branch, place=change.place, was=change.was, now=change.now, files=change.files
     )
-    place = f", {counted(change.files, 'file')} in `{change.place}`" if change.place else ""
-    return UpdateResult(
-        branch=request.branch,
-        place=change.place,
-        commit=change.now,
-        files=change.files,
-        reason=f"`{request.branch}` is at {change.now[:12]}{place}",
-    )
+    await Note(updated)
+    return updated
 
 
 async def land(request: LandRequest) -> LandResult:
@@ -154,7 +131,7 @@ async def land(request: LandRequest) -> LandResult:
     landed = tuple(plan for plan in tries if plan in queue.landed and plan not in left)
     if landed:
         await _look_ahead(request, target, left)
-    return _result(request, target, landed, left)
+    return _result(target, landed, left)
 
 
 def _obstacle(request: LandRequest, item: QueuedPlan, tries: int) -> str | None:
@@ -166,18 +143,12 @@ def _obstacle(request: LandRequest, item: QueuedPlan, tries: int) -> str | None:
     return None
 
 
-def _result(
-    request: LandRequest, target: Target, landed: tuple[str, ...], left: Mapping[str, NotLanded]
-) -> LandResult:
+def _result(target: Target, landed: tuple[str, ...], left: Mapping[str, NotLanded]) -> LandResult:
     place = f"`{target.landing}`"
     count = _counted(landed)
     reasons = [f"{count} landed on {place}"] if landed or left else [f"nothing to land on {place}"]
     reasons += [f"`{item.plan}` did not: {item.reason}" for item in left.values()]
     return LandResult(
-        branch=request.branch,
-        landing=target.landing,
-        tip=target.tip,
-        checkout=target.checkout,
         landed=landed,
         left=tuple(left.values()),
         reason="; ".join(reasons),

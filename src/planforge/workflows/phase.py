@@ -1,24 +1,21 @@
 """
-One phase of a plan: what it is asked, and how each kind of phase is done.
+What the run of a plan is asked for with and how it ends, and how its phases ask an agent that only reads.
 
-A phase that implements is a step; one that reads leaves notes for those after it;
+A phase that implements is a step; one that reads leaves notes for those after it (both in `plan_run.py`);
 one that audits is in `auditing.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
 from planforge.documents import markdown
-from planforge.documents import plan as plans
 from planforge.documents.phases import Phase
 from planforge.kernel.effects import Access, AgentAnswer
 from planforge.kernel.events import PlannedStep
-from planforge.workflows import asking, prompts
+from planforge.workflows import asking
 from planforge.workflows.asking import Fault, Question, usable
-from planforge.workflows.attempt import Change, StepResult
+from planforge.workflows.attempt import Change
 from planforge.workflows.context import Prompt
 
 GATE = "plan"
@@ -46,25 +43,15 @@ class PlanRunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanRunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How the plan ended."""
+    """How the run of a plan ended."""
 
-    plan: str
-    branch: str
-    commit: str
     done: bool
     """All that was asked for is done."""
     reason: str
     voided: bool
     """It stopped because the approval no longer holds."""
-    left: int = 0
-    """How many phases are still to be done."""
     person: bool = False
     """A person has to look at what an audit says."""
-
-
-def branch_of(plan: str) -> str:
-    """The branch a plan lands on."""
-    return f"planforge/{plan}"
 
 
 def planned(phase: Phase) -> PlannedStep:
@@ -75,50 +62,6 @@ def planned(phase: Phase) -> PlannedStep:
         kind=phase.kind.value,
         files=phase.files,
         depends_on=phase.depends_on,
-    )
-
-
-def change_of(
-    request: PlanRunRequest,
-    text: str,
-    phase: Phase,
-    base: str,
-    *,
-    earlier: tuple[str, ...] = (),
-    closure: tuple[str, ...] = (),
-    notes: str = "",
-    problem: str = "",
-    landed: str = "",
-) -> Change:
-    """The change that a phase asks for; `notes` is what phases that only read have found."""
-
-    def asked(attempt: int, why: str) -> Prompt:
-        return prompts.implement(
-            request.plan,
-            phase,
-            attempt=attempt,
-            objective=objective_of(text),
-            notes=notes,
-            problem=why,
-        )
-
-    return Change(
-        plan=request.plan,
-        run=request.run,
-        step=phase.id,
-        title=phase.title,
-        base=base,
-        files=phase.files,
-        prompt=asked,
-        branch=branch_of(request.plan),
-        content=plans.content_hash(text),
-        attempts=request.attempts,
-        handoffs=request.handoffs,
-        escalate_after=request.escalate_after,
-        earlier=earlier,
-        closure=closure,
-        problem=problem,
-        landed=landed,
     )
 
 
@@ -145,15 +88,3 @@ async def ask(
         prompt=prompt,
     )
     return await asking.ask(question, await asking.gathering(question), fault=fault)
-
-
-async def read(change: Change, phase: Phase, text: str) -> StepResult:
-    """Have the code read before anything is changed."""
-    prompt = prompts.read(change.plan, phase, plans.approvable(text))
-    answer = await ask(change, "developer", prompt, worktree=phase.id, commit=change.base)
-    return StepResult(step=phase.id, done=True, tip=change.base, reason="read", notes=answer.text)
-
-
-def notes_of(results: Sequence[StepResult]) -> str:
-    """What phases that only read have found."""
-    return "".join(result.notes for result in results)

@@ -26,7 +26,8 @@ from planforge.rules.pipelines import Stage
 from planforge.rules.verdicts import Verdict
 from planforge.workflows import stages
 from planforge.workflows.asking import UNUSABLE
-from planforge.workflows.course import Course, PipelineRequest, PipelineResult, Problem
+from planforge.workflows.attempt import branch_of
+from planforge.workflows.course import Course, PipelineRequest, Problem
 from planforge.workflows.forge import recorded
 from planforge.workflows.stages import Came
 
@@ -35,7 +36,7 @@ STUCK = ("blocked", "escalated")
 COMMITTED = "committed"
 
 
-async def pipeline(request: PipelineRequest) -> PipelineResult:
+async def pipeline(request: PipelineRequest) -> TaskEnded:
     """Take a task through its pipeline, from its first stage or from where it is to go on."""
     course = Course(request)
     index = request.pipeline.index(request.start) if request.start else 0
@@ -255,30 +256,19 @@ async def _move(course: Course, status: str, reason: str = "") -> None:
         await Note(ItemMoved(item=course.request.task, by=row.event, status=row.target, reason=reason))
 
 
-async def _ended(course: Course, reason: str, *, stage: str = "", refused: bool = False) -> PipelineResult:
-    request = course.request
-    done = not stage
-    branch = request.branch if course.status == COMMITTED else ""
-    commit = course.commit if done and course.changed else ""
-    await Note(
-        TaskEnded(
-            task=request.task,
-            run=request.run,
-            succeeded=done,
-            reason=reason,
-            stage=stage,
-            refused=refused,
-            document=course.to_look_at(stage),
-            branch=branch,
-            commit=commit,
-        )
-    )
-    return PipelineResult(
+async def _ended(course: Course, reason: str, *, stage: str = "", refused: bool = False) -> TaskEnded:
+    """Record how the task came through; with a `stage`, a person has to look there."""
+    request, done = course.request, not stage
+    ended = TaskEnded(
         task=request.task,
-        done=done,
+        run=request.run,
+        succeeded=done,
         reason=reason,
         stage=stage,
         refused=refused,
-        branch=branch,
-        commit=commit,
+        document=course.to_look_at(stage),
+        branch=branch_of(request.task) if course.status == COMMITTED else "",
+        commit=course.commit if done and course.changed else "",
     )
+    await Note(ended)
+    return ended

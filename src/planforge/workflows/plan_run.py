@@ -40,22 +40,12 @@ from planforge.kernel.events import (
 from planforge.kernel.wording import counted
 from planforge.rules import selection
 from planforge.rules.selection import MET, ORDER, Candidate
-from planforge.workflows import auditing
-from planforge.workflows.attempt import Change, StepResult, implement, started
-from planforge.workflows.context import closure_of
-from planforge.workflows.phase import (
-    EDITED,
-    GATE,
-    PlanRunRequest,
-    PlanRunResult,
-    branch_of,
-    change_of,
-    notes_of,
-    planned,
-    read,
-)
+from planforge.workflows import auditing, prompts
+from planforge.workflows.attempt import Change, StepResult, branch_of, implement, started
+from planforge.workflows.context import Prompt, closure_of
+from planforge.workflows.phase import EDITED, GATE, PlanRunRequest, PlanRunResult, ask, objective_of, planned
 
-__all__ = ["GATE", "ONE", "PlanRunRequest", "PlanRunResult", "branch_of", "plan_run"]
+__all__ = ["GATE", "ONE", "PlanRunRequest", "PlanRunResult", "plan_run"]
 
 ONE = "one"
 """Whichever phase is next, and no other."""
@@ -162,34 +152,48 @@ class _Run:
         if set(phase.depends_on).intersection(self._chosen):
             branch = branch_of(self._request.plan)
             base = (await OpenBranch(branch=branch, commit=self._request.base)).commit
-        problem = self._known.problems.get(phase.id, "")
         if self._known.statuses.get(phase.id) == "failed":
+            problem = self._known.problems.get(phase.id, "")
             changed = self._known.changed.get(phase.id, ())
             await Note(StepRetried(plan=self._request.plan, step=phase.id, problem=problem, changed=changed))
         try:
-            return await self._by_kind(phase, self._change(phase, base, problem))
+            return await self._by_kind(phase, self._change(phase, base))
         except PerformerFailed as error:
             # Whatever cannot be done for one phase is that phase's failure; the others go on.
             await Note(StepFailed(plan=self._request.plan, step=phase.id, attempts=1, reason=error.message))
             return StepResult(step=phase.id, done=False, tip=base, reason=error.message)
 
-    def _change(self, phase: Phase, base: str, problem: str) -> Change:
-        phases = tuple(self._phases.values())
+    def _change(self, phase: Phase, base: str) -> Change:
+        """The change that a phase asks for."""
+        request, known, phases = self._request, self._known, tuple(self._phases.values())
         closure = closure_of(phases, phase.id)
-        before = _with(phases, self._known, "done")
-        # Of this run only what the phase waits for: how far others are is another thing each time.
-        done = tuple(name for name in self._phases if name in before or name in closure)
-        found = [self._results[name] for name in closure if name in self._results]
-        return change_of(
-            self._request,
-            self._text,
-            phase,
-            base,
-            earlier=done,
+        before = _with(phases, known, "done")
+        # What phases that only read have found.
+        notes = "".join(self._results[name].notes for name in closure if name in self._results)
+
+        def asked(attempt: int, why: str) -> Prompt:
+            objective = objective_of(self._text)
+            return prompts.implement(
+                request.plan, phase, attempt=attempt, objective=objective, notes=notes, problem=why
+            )
+
+        return Change(
+            plan=request.plan,
+            run=request.run,
+            step=phase.id,
+            title=phase.title,
+            base=base,
+            files=phase.files,
+            prompt=asked,
+            content=self._content,
+            attempts=request.attempts,
+            handoffs=request.handoffs,
+            escalate_after=request.escalate_after,
+            # Of this run only what the phase waits for: how far others are is another thing each time.
+            earlier=tuple(name for name in self._phases if name in before or name in closure),
             closure=closure,
-            notes=notes_of(found),
-            problem=problem,
-            landed=self._known.landed.get(phase.id, ""),
+            problem=known.problems.get(phase.id, ""),
+            landed=known.landed.get(phase.id, ""),
         )
 
     async def _by_kind(self, phase: Phase, change: Change) -> StepResult:
@@ -203,12 +207,14 @@ class _Run:
                 return await auditing.audit(change, phase, self._text, self._request.fixes)
 
     async def _read(self, phase: Phase, change: Change) -> StepResult:
+        """Have the code read before anything is changed, for those who change it."""
         await started(change, 1, change.base, None)
         await OpenWorktree(name=phase.id, commit=change.base)
-        result = await read(change, phase, self._text)
+        prompt = prompts.read(change.plan, phase, plans.approvable(self._text))
+        answer = await ask(change, "developer", prompt, worktree=phase.id, commit=change.base)
         await CloseWorktree(name=phase.id)
         await Note(StepCompleted(plan=change.plan, step=phase.id, attempts=1, score=None))
-        return result
+        return StepResult(step=phase.id, done=True, tip=change.base, reason="read", notes=answer.text)
 
     async def ended(self) -> PlanRunResult:
         """The plan is done, or stopped until somebody goes on with it."""
@@ -244,13 +250,9 @@ class _Run:
                 )
             )
         return PlanRunResult(
-            plan=request.plan,
-            branch=branch,
-            commit=commit,
             done=not stopped,
             reason=reason,
             voided=any(item.voided for item in stopped),
-            left=len(left),
             person=any(item.person for item in stopped),
         )
 

@@ -43,11 +43,11 @@ If you know every file that has to change, list them under `## Changes`, one ite
 backticks: whoever implements it may change these files and no others."""
 
 
-def stage(course: Course, of: Stage, *, name: str, iteration: int, texts: Mapping[str, str]) -> Prompt:
+def stage(course: Course, of: Stage, iteration: int, texts: Mapping[str, str]) -> Prompt:
     """The task of the agent that plays a stage."""
     request = course.request
     head = [f"Role: {course.role(of)}", f"Task: {request.task}", f"Stage: {of.name}"]
-    head += [f"Iteration: {iteration}", f"Name: {name}"]
+    head += [f"Iteration: {iteration}", f"Name: {course.name(of, iteration)}"]
     asked, closing = _asked(course, of)
     material = [Material(name="what is wanted", text=request.request)]
     if course.problem is not None and of.writes:
@@ -55,9 +55,8 @@ def stage(course: Course, of: Stage, *, name: str, iteration: int, texts: Mappin
     material += [Material(name=each, text=text) for each, text in texts.items()]
     if of.verdict and course.changed:
         material.append(Material(name="the files that the change touches", text="\n".join(course.files)))
-    opening = "\n".join(head)
     return Prompt(
-        head=opening,
+        head="\n".join(head),
         asked=f"{asked} {BOUNDS}",
         material=tuple(material),
         closing=f"{closing}\n{friction.ASKED}",

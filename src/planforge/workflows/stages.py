@@ -159,7 +159,7 @@ async def _read_only(
         access=Access.READ,
         worktree=worktree,
         base=course.commit,
-        prompt=_prompt(course, stage, iteration, texts),
+        prompt=stage_prompts.stage(course, stage, iteration, texts),
         tier=stage.tier,
         model=stage.model,
     )
@@ -170,11 +170,6 @@ async def _read_only(
     finally:
         await CloseWorktree(name=worktree)
     return await _drained(course, stage, iteration, answer)
-
-
-def _prompt(course: Course, stage: Stage, iteration: int, texts: dict[str, str]) -> Prompt:
-    name = course.name(stage, iteration)
-    return stage_prompts.stage(course, stage, name=name, iteration=iteration, texts=texts)
 
 
 # Documents
@@ -261,7 +256,7 @@ def _change(course: Course, stage: Stage, iteration: int, texts: dict[str, str])
 
     def prompt(number: int, why: str) -> Prompt:
         course.attempts[stage.name] = number
-        asked = _prompt(course, stage, iteration, texts)
+        asked = stage_prompts.stage(course, stage, iteration, texts)
         return stage_prompts.change(asked, files, attempt=number - first + 1, problem=why)
 
     async def ask(question: Question, gathered: Gathered) -> AgentAnswer:
@@ -275,7 +270,6 @@ def _change(course: Course, stage: Stage, iteration: int, texts: dict[str, str])
         base=request.base,
         files=files,
         prompt=prompt,
-        branch=request.branch,
         content=course.approved(),
         exact=True,
         role=course.role(stage),

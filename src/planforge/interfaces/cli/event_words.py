@@ -52,6 +52,7 @@ def moment(instant: str) -> str:
 
 SENTENCES: dict[type[Event], str] = {
     events.RunStarted: "{flow} started for [{subject}|nothing]",
+    events.DriverStarted: "process {process} drives it{fence:driver}",
     events.EffectIntended: "{effect} {about} …",
     events.EffectCompleted: "{effect} done",
     events.EffectFailed: "{effect} failed: {message}",
@@ -59,6 +60,7 @@ SENTENCES: dict[type[Event], str] = {
     events.RunEnded: "{succeeded:ended or failed}: {reason}",
     events.CancelRequested: "{actor} asked to cancel it: {reason:line160}",
     events.DecisionUsed: "approval of {content:.12} used by {run}",
+    events.ItemOpened: "[{item} was opened for pipeline {pipeline}: {title:line}|request: {request:line}]",
     events.PhasesGenerated: "{steps:count phase} from {content:.12}[ by {actor}][, {kept:size} kept]",
     events.StepRetried: (
         "tried again after: {problem:line160}[; files changed since then, kept: {changed:all}]"
@@ -93,14 +95,19 @@ SENTENCES: dict[type[Event], str] = {
     events.BudgetReserved: "{amounts:amounts} reserved for {reservation}",
     events.BudgetSpent: "{amounts:amounts} spent by {reservation} so far",
     events.BudgetReconciled: "{reservation} cost {spent:amounts}: {reason:line}",
+    events.HandoffEmitted: (
+        "{holder} hands over to {successor} at {estimated:about  or }{used} of {threshold} tokens"
+    ),
     events.HandoffLoaded: "{holder} continues from {handoff}",
     events.PlanLanded: "landed on {landing} as {commit:.12}",
+    events.LandingConflicted: "conflicts with {branch} in {conflicts:paths}; both sides are in {archive}",
     events.LandingBroken: "does not land on {branch}: {reason:line200}",
     events.PlanHeldBack: "does not land on {branch}: {reason:line200}",
     events.StepReopened: "reopened: {reason:line160}",
     events.LandingCaughtUp: "{branch} at {merged:.12} is merged into {landing}, as {commit:.12}",
     events.LandingRestarted: "{landing} restarts at {now:.12} ({reason}); the old commits are in {archive}",
     events.PullRequestOpened: "{actor} opened {url:line} for {branch} at {commit:.12}",
+    events.CheckoutUpdated: "{branch} is at {now:.12}[, {files:count file} in {place}]",
     events.FilesChosen: "the {role} plans from {chosen:some}, of {offered:count file} offered",
     events.TierEscalated: "the {role} gets a {tier} model for this attempt, not a {instead_of} one: {reason}",
     events.SessionKept: (
@@ -112,6 +119,7 @@ SENTENCES: dict[type[Event], str] = {
     ),
     events.AgentSwitched: "{successor} is the {role} until {until:moment}: {agent} has reached its limit",
     events.FrictionNoted: "friction: {issue}[ {skill}] ({persona}): {detail:line}",
+    events.StageStarted: "{stage} begins{iteration:iteration} ({name})",
 }
 """
 The kinds of events that one sentence tells. A function tells each of the others.
@@ -119,6 +127,9 @@ The kinds of events that one sentence tells. A function tells each of the others
 `{field}` or `{field:form}` is a field of the event. `[part]` is left out if a field in it is empty;
 `[part|other]` is then `other`.
 """
+
+EMPTY = ("", (), None)
+"""Values of a field that is empty; 0 is a number."""
 
 PART = re.compile(r"\[([^|\]]*)\|?([^\]]*)\]")
 FIELD = re.compile(r"\{([\w.]+):?([^}]*)\}")
@@ -130,6 +141,9 @@ FORMS: dict[str, Callable[[Any], str]] = {
     "some": _list,
     "all": ", ".join,
     "size": lambda names: str(len(names)),
+    "paths": lambda conflicts: _list(tuple(conflict.path for conflict in conflicts)),
+    "driver": lambda number: "" if number == 1 else f", driver {number}",
+    "iteration": lambda number: f", iteration {number}" if number > 1 else "",
     "line": first_line,
     "line160": lambda text: first_line(text, 160),
     "line200": lambda text: first_line(text, 200),
@@ -137,7 +151,8 @@ FORMS: dict[str, Callable[[Any], str]] = {
 """
 How a field is shown.
 
-`count NOUN` counts it, `YES or NO` are words for a flag, and any other form is Python's own, as in `.12`.
+`count NOUN` counts it, `YES or NO` are words for a flag, which may be none, and any other form is Python's
+own, as in `.12`.
 """
 
 
@@ -147,7 +162,8 @@ def said(event: Event) -> str:
     value = {name: attrgetter(name)(event) for name, _ in FIELD.findall(SENTENCES[type(event)])}
 
     def part(found: re.Match[str]) -> str:
-        return found[1] if all(value[name] for name, _ in FIELD.findall(found[1])) else found[2]
+        missing = any(value[name] in EMPTY for name, _ in FIELD.findall(found[1]))
+        return found[2] if missing else found[1]
 
     return FIELD.sub(lambda found: _shown(value[found[1]], found[2]), PART.sub(part, SENTENCES[type(event)]))
 
@@ -158,12 +174,6 @@ def _shown(value: Any, form: str) -> str:
     if " or " in form:
         return form.split(" or ")[0 if value else 1]
     return FORMS[form](value) if form in FORMS else format(value, form)
-
-
-@said.register(events.DriverStarted)
-def _(event: events.DriverStarted) -> str:
-    again = "" if event.fence == 1 else f", driver {event.fence}"
-    return f"process {event.process} drives it{again}"
 
 
 @said.register(events.PlanWritten)
@@ -233,13 +243,6 @@ def _(event: events.PlanForged) -> str:
     return f"ready for review after {counted(event.rounds, 'round')}: {event.reason}{warning}"
 
 
-@said.register(events.ItemOpened)
-def _(event: events.ItemOpened) -> str:
-    if event.pipeline:
-        return f"{event.item} was opened for pipeline {event.pipeline}: {first_line(event.title)}"
-    return f"request: {first_line(event.request)}"
-
-
 @said.register(events.DecisionAsked)
 def _(event: events.DecisionAsked) -> str:
     if event.kind == "question":
@@ -268,14 +271,6 @@ def _(event: events.LeaseReleased) -> str:
     return f"lease {event.fence} of {event.holder} {how}: {first_line(event.reason)}"
 
 
-@said.register(events.HandoffEmitted)
-def _(event: events.HandoffEmitted) -> str:
-    about = "about " if event.estimated else ""
-    return (
-        f"{event.holder} hands over to {event.successor} at {about}{event.used} of {event.threshold} tokens"
-    )
-
-
 @said.register(events.MergeChecked)
 def _(event: events.MergeChecked) -> str:
     evidence = event.evidence
@@ -286,22 +281,10 @@ def _(event: events.MergeChecked) -> str:
     return f"evidence {what}: {evidence.outcome.value}, {evidence.reason} (tree {evidence.tree[:12]})"
 
 
-@said.register(events.LandingConflicted)
-def _(event: events.LandingConflicted) -> str:
-    paths = tuple(conflict.path for conflict in event.conflicts)
-    return f"conflicts with {event.branch} in {_list(paths)}; both sides are in {event.archive}"
-
-
 @said.register(events.ConflictsForeseen)
 def _(event: events.ConflictsForeseen) -> str:
     pairs = tuple(f"{item.one} with {item.other} in {_list(item.paths)}" for item in event.conflicts)
     return f"will conflict: {_list(pairs)}"
-
-
-@said.register(events.CheckoutUpdated)
-def _(event: events.CheckoutUpdated) -> str:
-    place = f", {counted(event.files, 'file')} in {event.place}" if event.place else ""
-    return f"{event.branch} is at {event.now[:12]}{place}"
 
 
 @said.register(events.ContextComposed)
@@ -310,12 +293,6 @@ def _(event: events.ContextComposed) -> str:
     how = f"; shortened: {_list(cut, 7)}" if cut else ""
     again = "; asked again, in short" if event.simplified else ""
     return f"the {event.role} was told {counted(event.tokens, 'token')}{how}{again}"
-
-
-@said.register(events.StageStarted)
-def _(event: events.StageStarted) -> str:
-    again = f", iteration {event.iteration}" if event.iteration > 1 else ""
-    return f"{event.stage} begins{again} ({event.name})"
 
 
 STAGE_ENDS = {

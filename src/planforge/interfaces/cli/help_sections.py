@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from planforge.interfaces.cli.output import JsonGroup
+
 
 def write(formatter: click.HelpFormatter, sections: Mapping[str, Sequence[tuple[str, str]]]) -> None:
     """One block for each section; the descriptions of all blocks start in the same column."""
@@ -23,7 +25,7 @@ def help_command(ctx: click.Context) -> None:
     click.echo(ctx.parent.get_help())
 
 
-class SectionedGroup(click.Group):
+class SectionedGroup(JsonGroup):
     """A group with too many commands for one list."""
 
     def __init__(self, *args: object, sections: Mapping[str, Sequence[str]], **settings: object) -> None:

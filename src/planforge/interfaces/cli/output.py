@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -23,10 +23,23 @@ def _keep(ctx: click.Context, _: click.Parameter, given: bool) -> None:
     ctx.meta[JSON] = given
 
 
-json_option = click.option(
-    "--json", is_flag=True, expose_value=False, callback=_keep, help="Print JSON on standard output."
+JSON_OPTION = click.Option(
+    ["--json"], is_flag=True, expose_value=False, callback=_keep, help="Print JSON on standard output."
 )
-"""Adds `--json` to a command; `show` heeds it."""
+
+
+class JsonCommand(click.Command):
+    """A command with `--json` as its last option; `show` heeds it."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.params.append(JSON_OPTION)
+
+
+class JsonGroup(click.Group):
+    """A group whose commands have `--json`, unless one says otherwise."""
+
+    command_class = JsonCommand
 
 
 def wants_json() -> bool:

@@ -18,7 +18,7 @@ from planforge.rules.attempts import fault_of_evidence
 from planforge.rules.escalation import Reached, Tried
 from planforge.workflows.attempt.landing import LANDING_TRIES, land
 from planforge.workflows.attempt.proposal import begin, check, inspected, propose, started, verified
-from planforge.workflows.attempt.request import Attempt, Change, Proposal, Rejected, StepResult
+from planforge.workflows.attempt.request import Attempt, Change, Proposal, Rejected, StepResult, branch_of
 
 __all__ = [
     "LANDING_TRIES",
@@ -28,6 +28,7 @@ __all__ = [
     "Rejected",
     "StepResult",
     "begin",
+    "branch_of",
     "carry_out",
     "check",
     "completed",

@@ -35,7 +35,6 @@ from planforge.kernel.events import (
     AttemptInspected,
     PatchProposed,
     StepStarted,
-    TierEscalated,
     VerifyFailed,
     VerifyOk,
 )
@@ -49,7 +48,7 @@ from planforge.rules.attempts import (
 )
 from planforge.rules.escalation import Reached, Tried
 from planforge.workflows import prompts
-from planforge.workflows.asking import Question
+from planforge.workflows.asking import Question, escalated
 from planforge.workflows.attempt.request import Attempt, Change, Proposal, Rejected
 from planforge.workflows.context import Prompt
 
@@ -65,31 +64,13 @@ async def begin(
         role=change.role, plan=change.plan, base=base, files=change.files, steps=change.earlier
     )
     gathered: Gathered = await (change.gather(gathering) if change.gather else gathering)
-    tier = await _escalated(change, number, gathered, tried)
+    own = change.tier or gathered.tier
+    reason = escalation.after_attempts(tried, own, change.escalate_after)
+    tier = await escalated(reason, own, plan=change.plan, step=change.step, attempt=number, role=change.role)
     if lease is None:
         lease = await ClaimLease(holder=f"{change.run}/{change.step}", paths=change.leases)
     await started(change, number, base, lease)
     return Attempt(change, number, base, gathered=gathered, tier=tier, lease=lease)
-
-
-async def _escalated(change: Change, number: int, gathered: Gathered, tried: Sequence[Tried]) -> str:
-    """The tier of the next agent, where it is not its own: a heavier one, this once."""
-    own = change.tier or gathered.tier
-    reason = escalation.after_attempts(tried, own, change.escalate_after)
-    if not reason:
-        return ""
-    await Note(
-        TierEscalated(
-            plan=change.plan,
-            step=change.step,
-            attempt=number,
-            role=change.role,
-            tier=escalation.HEAVY,
-            instead_of=own,
-            reason=reason,
-        )
-    )
-    return escalation.HEAVY
 
 
 async def started(change: Change, number: int, base: str, lease: Leased | None) -> None:

@@ -27,6 +27,11 @@ EVERYTHING = ("**",)
 DEVELOPER = "developer"
 
 
+def branch_of(item: str) -> str:
+    """The branch that a plan, fix or task lands on."""
+    return f"planforge/{item}"
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """A change that is wanted: of what, within which files, how often it is tried, where it lands."""
 
@@ -41,7 +46,6 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What it may touch; nothing is any file."""
     prompt: Callable[[int, str], Prompt]
     """What the agent of an attempt is asked, by its number and why the one before it was rejected."""
-    branch: str = ""
     content: str = ""
     """What was approved."""
     exact: bool = False
@@ -69,25 +73,27 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     ask: Callable[[Question, Gathered], Flow[AgentAnswer]] = asking.ask
 
     @property
+    def branch(self) -> str:
+        """The branch that it lands on."""
+        return branch_of(self.plan)
+
+    @property
     def leases(self) -> tuple[str, ...]:
         """The paths that it leases."""
         return self.files or EVERYTHING
 
 
-class Attempt:
+class Attempt(msgspec.Struct):
     """One attempt under way: where it begins, what its agent is told, and the lease that it has now."""
 
-    def __init__(
-        self, change: Change, number: int, base: str, *, gathered: Gathered, tier: str, lease: Leased
-    ) -> None:
-        self.change = change
-        self.number = number
-        self.base = base
-        self.gathered = gathered
-        self.tier = tier
-        """The tier of its agent, if it is not the role's own."""
-        self.lease = lease
-        """A successor has another one: it changes when an agent hands over."""
+    change: Change
+    number: int
+    base: str
+    gathered: Gathered
+    tier: str
+    """The tier of its agent, if it is not the role's own."""
+    lease: Leased
+    """A successor has another one: it changes when an agent hands over."""
 
     @property
     def worktree(self) -> str:

@@ -7,22 +7,24 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.app.agents import registry
+from planforge.app.agents.registry import AgentList, AgentRow
+from planforge.app.project import Project
+from planforge.errors import NotFound
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import paragraphs, plain, section, table
-from planforge.interfaces.cli.output import json_option, show, talk, wants_json
+from planforge.interfaces.cli.output import JsonGroup, show, talk, wants_json
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.agents.conformance import Checked, Conformance
-    from planforge.app.agents.registry import AgentList, AgentRow
-    from planforge.app.project import Project
 
 NONE = "no agent is installed; to see Planforge work without one: planforge demo"
 SEEN = 100
 """Columns of an observation that are shown; the JSON has all of it."""
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def agent() -> None:
     """List, test, add and remove agents
 
@@ -36,7 +38,6 @@ def agent() -> None:
 @click.option(
     "--all", "everything", is_flag=True, help="Also agents that are used only if a setting names them."
 )
-@json_option
 def list_(measure: bool, everything: bool) -> None:
     """Show which agents are installed and logged in
 
@@ -50,8 +51,6 @@ def list_(measure: bool, everything: bool) -> None:
       planforge agent list --measure
       planforge agent list --json | jq -r '.agents[] | select(.found) | .name'
     """
-    from planforge.app.agents import registry
-
     show(registry.listed(_project(), measure=measure), lambda found: _listed(found, everything=everything))
 
 
@@ -59,7 +58,6 @@ def list_(measure: bool, everything: bool) -> None:
 @click.argument("name")
 @click.option("--live", is_flag=True, help="Use the agent's own service, which may cost money.")
 @click.option("--only", "only", multiple=True, metavar="CHECK", help="Only this check; can be repeated.")
-@json_option
 def test(name: str, live: bool, only: tuple[str, ...]) -> int:
     """Test what an agent really does
 
@@ -109,7 +107,6 @@ def test(name: str, live: bool, only: tuple[str, ...]) -> int:
 )
 @click.option("--inherit", multiple=True, metavar="NAME", help="Pass on one of your environment variables.")
 @click.option("--login", multiple=True, metavar="PATH", help="A file in your home that has its login.")
-@json_option
 def add(
     name: str,
     command: tuple[str, ...],
@@ -129,8 +126,6 @@ def add(
       planforge agent add mine -- my-agent --acp
       planforge agent add work --speaks claude --inherit WORK_KEY -- claude-at-work -p --verbose
     """
-    from planforge.app.agents import registry
-
     added = registry.add(
         here(),
         name,
@@ -150,7 +145,6 @@ def add(
 
 @agent.command()
 @click.argument("name")
-@json_option
 def remove(name: str) -> None:
     """Remove your own agent from `planforge.toml`
 
@@ -161,16 +155,12 @@ def remove(name: str) -> None:
     Example:
       planforge agent remove mine
     """
-    from planforge.app.agents import registry
-
     removed = registry.remove(here(), name)
     show(removed, f"removed `{removed.name}` from {removed.settings}:\n\n{removed.text.rstrip()}")
 
 
 def _project() -> Project | None:
     """The project; `None` outside of one, because agents can be listed without."""
-    from planforge.errors import NotFound
-
     with suppress(NotFound):
         return here()
     return None

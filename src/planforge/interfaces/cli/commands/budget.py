@@ -8,15 +8,14 @@ import click
 
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import table
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 from planforge.kernel.wording import money
 
 if TYPE_CHECKING:
     from planforge.kernel.budgets import Account
 
 
-@click.command()
-@json_option
+@click.command(cls=JsonCommand)
 def budget() -> None:
     """Show what runs, plans, steps and roles have spent and may still spend
 

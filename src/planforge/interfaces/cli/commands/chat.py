@@ -22,7 +22,7 @@ from planforge.errors import Interrupted, InvalidInput, PlanforgeError
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import visible
 from planforge.interfaces.cli.options import actor_option
-from planforge.interfaces.cli.output import json_option, wants_json
+from planforge.interfaces.cli.output import JsonCommand, wants_json
 from planforge.interfaces.cli.progress import HEARTBEAT, Screen, UnderWay, plain_line
 from planforge.interfaces.cli.streams import encoded, hush, is_text
 from planforge.interfaces.cli.typed import command
@@ -40,9 +40,8 @@ GLANCE = 0.2
 """Seconds between two looks for a signal to stop."""
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @actor_option("Who decides")
-@json_option
 def chat(actor: str | None) -> int:
     """Type commands with `!`, or talk to an agent about the project
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from planforge.app.context.report import ContextCall, ContextReport, report
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import paragraphs, table
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 from planforge.kernel.wording import counted
 
-if TYPE_CHECKING:
-    from planforge.app.context.report import ContextCall, ContextReport
 
-
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("run", required=False)
-@json_option
 def context(run: str | None) -> None:
     """Show what the agents of RUN were told, part by part
 
@@ -29,8 +24,6 @@ def context(run: str | None) -> None:
     Example:
       planforge context run-002 --json | jq .ratio
     """
-    from planforge.app.context.report import report
-
     show(report(here(), run), _page)
 
 

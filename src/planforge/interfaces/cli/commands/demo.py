@@ -13,7 +13,7 @@ import click
 
 from planforge.interfaces.cli.event_words import first_line
 from planforge.interfaces.cli.layout import visible
-from planforge.interfaces.cli.output import json_option, show, talk
+from planforge.interfaces.cli.output import JsonCommand, show, talk
 
 if TYPE_CHECKING:
     from planforge.app.overview.report import Attempt, Document
@@ -23,14 +23,13 @@ NO_MODEL = (
 )
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("directory", required=False, type=click.Path(path_type=Path))
 @click.option("--pace", default=0.6, show_default=True, help="Seconds of rehearsed work in each scene.")
 @click.option(
     "--agent", default="", metavar="NAME", help="Let a real agent play, with a script as its model."
 )
 @click.option("--live", is_flag=True, help="With --agent: use its own service, at its price.")
-@json_option
 def demo(directory: Path | None, pace: float, agent: str, live: bool) -> int:
     """Play a whole run in a new DIRECTORY
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.interfaces.cli.layout import paragraphs, table
-from planforge.interfaces.cli.output import json_option, show, talk
+from planforge.interfaces.cli.output import JsonCommand, show, talk
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
@@ -25,12 +25,11 @@ EXIT_CODES = {"pass": 0, "fail": 1, "cannot_tell": 6}
 WORDS = {"pass": "pass", "fail": "fail", "cannot_tell": "cannot tell"}
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.option("--tree", default="", metavar="TREE", help="Check this tree instead of HEAD's.")
 @click.option("--commit", default="", metavar="REV", help="Check this commit instead of HEAD.")
 @click.option("--no-reuse", is_flag=True, help="Run the checks even if this tree was measured before.")
 @click.option("--detect", is_flag=True, help="Only show which checks were found and why; run none.")
-@json_option
 def evidence(tree: str, commit: str, no_reuse: bool, detect: bool) -> int:
     """Run the project's own checks on a tree
 

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.app.project import Project
 from planforge.errors import InvalidInput
 from planforge.interfaces.cli import inputs
-from planforge.interfaces.cli.caller import here
+from planforge.interfaces.cli.caller import deciding
 from planforge.interfaces.cli.commands.land import ONTO
 from planforge.interfaces.cli.commands.land import told as land_words
 from planforge.interfaces.cli.foreground import summary, summary_and_next, watch
 from planforge.interfaces.cli.options import actor_option
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 
 if TYPE_CHECKING:
     from planforge.app.landing import LandReport
-    from planforge.app.project import Project
 
 ONLY = "A file or glob that may be changed, and nothing else; can be repeated."
 ANYWAY = "Start even if the request does not sound small; this is recorded."
@@ -25,7 +25,7 @@ ACCEPT = "Accept the change of FIX, which passed but is not small, exactly as it
 AGAIN = "Do FIX again from the current checkout; replaces the earlier result."
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("request", required=False)
 @click.option("--only", "files", multiple=True, metavar="PATH", help=ONLY)
 @click.option("--anyway", is_flag=True, help=ANYWAY)
@@ -35,7 +35,6 @@ AGAIN = "Do FIX again from the current checkout; replaces the earlier result."
 @click.option("--again", metavar="FIX", help=AGAIN)
 @click.option("--reason", metavar="TEXT", help="Why you accept it; recorded with your name.")
 @actor_option("Who wants it")
-@json_option
 def fix(
     request: str | None,
     files: tuple[str, ...],
@@ -65,12 +64,10 @@ def fix(
       planforge fix --again fix-003
     """
     from planforge.app import landing
-    from planforge.app.decisions import deciders
     from planforge.app.plans import fixes
 
     _require_one(request, files, accept, again, reason)
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     if land:
         landing.branch_named(project, onto)  # refused before an agent is asked
     elif onto:

@@ -12,26 +12,27 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.actions import Action, Advice, Blank
+from planforge.app.project import Project
+from planforge.errors import InvalidInput, RefusedByGate
 from planforge.interfaces.cli import inputs
-from planforge.interfaces.cli.caller import here
+from planforge.interfaces.cli.caller import deciding, here
 from planforge.interfaces.cli.foreground import drive, driven, summary, summary_and_next
 from planforge.interfaces.cli.help_sections import help_command
 from planforge.interfaces.cli.layout import table
 from planforge.interfaces.cli.options import actor_option, given_up_option
-from planforge.interfaces.cli.output import json_option, show, talk
+from planforge.interfaces.cli.output import JsonGroup, show, talk
 from planforge.interfaces.cli.typed import line, next_lines
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
     from planforge.app.forges import ForgeView
     from planforge.app.overview.report import Document
-    from planforge.app.project import Project
 
 START = "start"
 """The hidden command for words that are not a subcommand."""
 
 
-class ForgeGroup(click.Group):
+class ForgeGroup(JsonGroup):
     """A group that takes a request where others take only commands."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -97,7 +98,6 @@ def forge() -> None:
     help="Approve a clean plan in your name and carry it out; default: `forge.auto_implement`.",
 )
 @actor_option("Who approves it")
-@json_option
 def start(
     request: str | None,
     source: str | None,
@@ -130,7 +130,6 @@ def start(
 def _implemented(project: Project, run: str, person: str) -> int:
     """Forge a plan and, unless something prevents it, carry it out; shows one result at the end."""
     from planforge.app import forges
-    from planforge.errors import RefusedByGate
 
     forged, code = driven(project, run)
     made = forges.implement(project, run, actor=person)
@@ -154,7 +153,6 @@ def _implemented(project: Project, run: str, person: str) -> int:
 
 
 @forge.command()
-@json_option
 def status() -> None:
     """List forges that are running, waiting or interrupted"""
     from planforge.app import forges
@@ -182,7 +180,6 @@ def _forges(found: list[ForgeView]) -> str:
 @click.argument("plan_id", metavar="[PLAN]", required=False)
 @given_up_option
 @actor_option("Who cancels it")
-@json_option
 def cancel(plan_id: str | None, reason: str, actor: str | None) -> None:
     """Stop the forge of PLAN and cancel the plan
 
@@ -196,10 +193,9 @@ def cancel(plan_id: str | None, reason: str, actor: str | None) -> None:
       planforge forge cancel 17 --reason "we do it by hand"
     """
     from planforge.app import forges
-    from planforge.app.decisions import deciders, statuses
+    from planforge.app.decisions import statuses
 
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     ended, plan = forges.cancel(project, plan_id, actor=who, reason=reason)
     document = {"run": ended.run, "plan": plan.plan, "status": plan.status, "reason": ended.reason}
     show(document, f"{plan.plan} is {plan.status}\n{ended.run}: {ended.reason}")
@@ -210,12 +206,10 @@ def cancel(plan_id: str | None, reason: str, actor: str | None) -> None:
 forge.add_command(help_command)
 
 
-@forge.command(hidden=True, context_settings={"ignore_unknown_options": True})
+@forge.command(cls=click.Command, hidden=True, context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1)
 def audit(words: tuple[str, ...]) -> None:
     """Reserved: an audit alone is a command of `plan`"""
-    from planforge.errors import InvalidInput
-
     named = words[0] if words else Blank("PLAN")
     whole, form = Action("plan audit", named), Action("plan audit", named, structural=True)
     raise InvalidInput("`audit` is not a request", Advice("run {}; for its form alone, {}", whole, form))

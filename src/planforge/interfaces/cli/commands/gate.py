@@ -5,24 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli.caller import here
+from planforge.app.decisions import gates
+from planforge.app.decisions.gates import Decided, GateList, GateRow, GateView
+from planforge.app.evidence.diffs import DiffLine, FileDiff
+from planforge.interfaces.cli.caller import deciding_at_gate, here
 from planforge.interfaces.cli.layout import table, visible
 from planforge.interfaces.cli.options import actor_option, optional_reason_option
-from planforge.interfaces.cli.output import json_option, show
-
-if TYPE_CHECKING:
-    from planforge.app.decisions.gates import Decided, GateList, GateRow, GateView
-    from planforge.app.evidence.diffs import DiffLine, FileDiff
-    from planforge.app.project import Project
+from planforge.interfaces.cli.output import JsonGroup, show
 
 SEEN = "The tree you reviewed, as `gate show` prints it; refused if it has changed."
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def gate() -> None:
     """Approve or reject changes that need a person
 
@@ -33,7 +30,6 @@ def gate() -> None:
 
 @gate.command(name="list")
 @click.option("--all", "everything", is_flag=True, help="Also gates that are decided or void.")
-@json_option
 def list_(everything: bool) -> None:
     """List the gates that wait for a person
 
@@ -42,8 +38,6 @@ def list_(everything: bool) -> None:
       planforge gate list
       planforge gate list --json | jq -r '.gates[].name'
     """
-    from planforge.app.decisions import gates
-
     project = here()
     found = gates.every(project) if everything else gates.waiting(project)
     show(found, lambda found: _listed(found, everything=everything))
@@ -51,7 +45,6 @@ def list_(everything: bool) -> None:
 
 @gate.command(name="show")
 @click.argument("name", metavar="GATE")
-@json_option
 def show_(name: str) -> None:
     """Show why a change waits, and the change
 
@@ -62,8 +55,6 @@ def show_(name: str) -> None:
       planforge gate show 1
       planforge gate show 1 --json | jq '.files[].path'
     """
-    from planforge.app.decisions import gates
-
     show(gates.show(here(), name), _view)
 
 
@@ -72,7 +63,6 @@ def show_(name: str) -> None:
 @optional_reason_option
 @actor_option("Who decides, if there is no terminal")
 @click.option("--seen", metavar="HASH", help=SEEN)
-@json_option
 def approve(name: str, reason: str, actor: str | None, seen: str | None) -> None:
     """Approve a change, for exactly the tree that is shown
 
@@ -84,11 +74,8 @@ def approve(name: str, reason: str, actor: str | None, seen: str | None) -> None
       planforge gate approve 1 --as "Ada Lovelace" --reason "the new job is what we wanted"
       planforge gate approve 1 --seen dec2b31d2c8d
     """
-    from planforge.app.decisions import gates
-
-    project = here()
-    decided = gates.approve(project, name, actor=_actor(project, actor), reason=reason, seen=seen)
-    show(decided, _decided)
+    project, who = deciding_at_gate(actor)
+    show(gates.approve(project, name, actor=who, reason=reason, seen=seen), _decided)
 
 
 @gate.command()
@@ -96,7 +83,6 @@ def approve(name: str, reason: str, actor: str | None, seen: str | None) -> None
 @click.option("--reason", required=True, metavar="TEXT", help="Why; the next agent is told.")
 @actor_option("Who decides, if there is no terminal")
 @click.option("--seen", metavar="HASH", help=SEEN)
-@json_option
 def reject(name: str, reason: str, actor: str | None, seen: str | None) -> None:
     """Reject a change
 
@@ -106,14 +92,11 @@ def reject(name: str, reason: str, actor: str | None, seen: str | None) -> None:
     Example:
       planforge gate reject 1 --reason "no new dependencies for this"
     """
-    from planforge.app.decisions import gates
-
-    project = here()
-    decided = gates.reject(project, name, actor=_actor(project, actor), reason=reason, seen=seen)
-    show(decided, _decided)
+    project, who = deciding_at_gate(actor)
+    show(gates.reject(project, name, actor=who, reason=reason, seen=seen), _decided)
 
 
-@gate.command()
+@gate.command(cls=click.Command)
 @click.option("--stage", required=True, help="The stage that the gate is for.")
 @click.option("--subject", required=True, metavar="ID", help="The task or plan at the gate.")
 @click.option("--outputs", is_flag=True, help="Check the outputs of the stage, not the conditions before it.")
@@ -139,12 +122,6 @@ def check(stage: str, subject: str, outputs: bool, pipeline: str, gates: str) ->
     checked = facts.check(here(), stage, subject, outputs=outputs, pipeline=pipeline, document=gates)
     show(checked.result, "", as_json=True)
     return checked.exit_code
-
-
-def _actor(project: Project, given: str | None) -> str:
-    from planforge.app.decisions import deciders
-
-    return deciders.person(project, given, terminal=sys.stdin.isatty())
 
 
 def _listed(found: GateList, *, everything: bool) -> str:

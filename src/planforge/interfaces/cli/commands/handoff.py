@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
+import msgspec
 
+from planforge.app.context import handoffs
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import paragraphs, section, table
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonGroup, show
+from planforge.kernel.graph.queries import GraphQuery
+from planforge.kernel.handoff import AgentContext
 from planforge.kernel.wording import counted
-
-if TYPE_CHECKING:
-    from planforge.kernel.graph.queries import GraphQuery
-    from planforge.kernel.handoff import AgentContext
 
 NOTHING = ("nothing",)
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def handoff() -> None:
     """Show what an agent left for its successor
 
@@ -28,11 +26,8 @@ def handoff() -> None:
 
 
 @handoff.command("list")
-@json_option
 def list_() -> None:
     """List all handoffs, oldest first"""
-    from planforge.app.context import handoffs
-
     rows = handoffs.listed(here())
     shown = [
         (
@@ -47,7 +42,6 @@ def list_() -> None:
 
 @handoff.command("show")
 @click.argument("name")
-@json_option
 def show_(name: str) -> None:
     """Show one handoff, by its name or by its step
 
@@ -60,8 +54,6 @@ def show_(name: str) -> None:
       planforge handoff show 1/phase-1
       planforge handoff show plan-001/phase-1#2 --json
     """
-    from planforge.app.context import handoffs
-
     show(handoffs.show(here(), name), _page)
 
 
@@ -84,6 +76,4 @@ def _page(found: AgentContext) -> str:
 
 def _written(query: GraphQuery) -> str:
     """A query as `planforge graph --query` takes it."""
-    import msgspec
-
     return msgspec.json.encode(query).decode()

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.app.project import Project
 from planforge.errors import InvalidInput
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.foreground import watch
 from planforge.interfaces.cli.layout import table
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 from planforge.interfaces.cli.typed import next_lines
 
 if TYPE_CHECKING:
     from planforge.app.landing import LandReport, Preview
-    from planforge.app.project import Project
     from planforge.kernel.effects import Probed
 
 ONTO = "The branch to land on; by default the one in the settings, or the one checked out."
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("plans", nargs=-1, metavar="[NAME]...")
 @click.option("--onto", metavar="BRANCH", help=ONTO)
 @click.option("--dry-run", is_flag=True, help="Show what would land, in which order; change nothing.")
@@ -29,7 +29,6 @@ ONTO = "The branch to land on; by default the one in the settings, or the one ch
 @click.option(
     "--update-checkout", is_flag=True, help="Update the branch and its checkout with what has landed."
 )
-@json_option
 def land(plans: tuple[str, ...], onto: str | None, dry_run: bool, probe: bool, update_checkout: bool) -> int:
     """Land finished plans, fixes and tasks on your branch
 

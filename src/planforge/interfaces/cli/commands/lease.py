@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from planforge.app.runs import leases
+from planforge.app.runs.leases import LeaseList
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.event_words import moment
 from planforge.interfaces.cli.layout import paragraphs, section
 from planforge.interfaces.cli.options import reason_option
-from planforge.interfaces.cli.output import json_option, show
-
-if TYPE_CHECKING:
-    from planforge.app.runs.leases import LeaseList
+from planforge.interfaces.cli.output import JsonGroup, show
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def lease() -> None:
     """List and release file leases
 
@@ -26,7 +23,6 @@ def lease() -> None:
 
 
 @lease.command(name="list")
-@json_option
 def list_() -> None:
     """Show who holds which files until when, and who waits
 
@@ -37,15 +33,12 @@ def list_() -> None:
       planforge lease list
       planforge lease list --json | jq '.leases[] | select(.seconds_left < 60)'
     """
-    from planforge.app.runs import leases
-
     show(leases.listed(here()), _listed)
 
 
 @lease.command()
 @click.argument("name", metavar="FENCE|PATH")
 @reason_option
-@json_option
 def release(name: str, reason: str) -> None:
     """Take a lease away from its holder
 
@@ -58,8 +51,6 @@ def release(name: str, reason: str) -> None:
       planforge lease release 12 --reason "its machine is gone"
       planforge lease release src/app.py --reason "needed for the hotfix"
     """
-    from planforge.app.runs import leases
-
     taken = leases.take_away(here(), name, reason)
     paths = ", ".join(f"`{path}`" for path in taken.lease.paths)
     show(taken, f"took lease {taken.lease.fence} from `{taken.lease.holder}`: {paths}")

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import click
 
+from planforge.app.history import ledgers
+from planforge.app.history.integrity import Verification
+from planforge.app.history.integrity import verify as look
+from planforge.app.history.ledgers import Rebuilt
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import table
-from planforge.interfaces.cli.output import json_option, show, talk
+from planforge.interfaces.cli.output import JsonCommand, show, talk
+from planforge.kernel import schemas
 from planforge.kernel.wording import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planforge.app.history.integrity import Verification
-    from planforge.app.history.ledgers import Rebuilt
 
 PATIENCE = 2.0
 """Seconds between two lines of progress."""
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a row differs.")
-@json_option
 def rebuild(check: bool) -> int:
     """Rebuild the projections from the events
 
@@ -36,8 +34,6 @@ def rebuild(check: bool) -> int:
     Example:
       planforge rebuild --check
     """
-    from planforge.app.history import ledgers
-
     found = ledgers.rebuild(here(), check=check, progress=_Progress())
     show(found, _rebuilt)
     return 1 if check and found.differing else 0
@@ -66,10 +62,9 @@ def _rebuilt(found: Rebuilt) -> Iterator[str]:
         yield f"rebuilt: {what}"
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("name", required=False)
 @click.option("--list", "listed", is_flag=True, help="List only the names, with revision and description.")
-@json_option
 def schema(name: str | None, listed: bool) -> None:
     """Print the JSON Schema of events and documents
 
@@ -82,8 +77,6 @@ def schema(name: str | None, listed: bool) -> None:
       planforge schema StepCompleted
       planforge schema Recorded
     """
-    from planforge.kernel import schemas
-
     if listed:
         show(
             schemas.summaries(),
@@ -93,16 +86,13 @@ def schema(name: str | None, listed: bool) -> None:
         show(schemas.schema(name) if name else schemas.every(), "", as_json=True)
 
 
-@click.command()
-@json_option
+@click.command(cls=JsonCommand)
 def verify() -> int:
     """Check that nobody changed the ledger
 
     Follows the hash chain over all events, checks every object that they refer to, and compares the
     projections with the events. If something was changed, it names the event or the row and exits with 1.
     """
-    from planforge.app.history.integrity import verify as look
-
     found = look(here())
     show(found, _verification)
     return 0 if found.intact else 1

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from planforge.interfaces.cli.caller import here
+from planforge.app import lessons
+from planforge.app.decisions import deciders
+from planforge.app.lessons import LessonChange, LessonList, LessonRow, promotion
+from planforge.app.lessons.promotion import Promotion
+from planforge.interfaces.cli.caller import deciding, here
 from planforge.interfaces.cli.layout import paragraphs, table, visible
 from planforge.interfaces.cli.options import actor_option
-from planforge.interfaces.cli.output import json_option, show
-
-if TYPE_CHECKING:
-    from planforge.app.lessons import LessonChange, LessonList, LessonRow
-    from planforge.app.lessons.promotion import Promotion
+from planforge.interfaces.cli.output import JsonGroup, show
 
 TAGS = "A topic, path or glob that it is about; can be repeated. `always` means every agent is told."
 UPDATE = "Replace this lesson instead of adding one."
@@ -28,7 +26,7 @@ update_option = click.option("--update", default="", metavar="ID", help=UPDATE)
 distinct_option = click.option("--distinct", is_flag=True, help=DISTINCT)
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def lesson() -> None:
     """Decide what agents are told from past plans
 
@@ -46,7 +44,6 @@ def lesson() -> None:
     help="Only those with this status.",
 )
 @click.option("--tag", default="", metavar="TAG", help="Only those with this tag.")
-@json_option
 def list_(status: str | None, tag: str) -> None:
     """List the lessons, and the plans whose lessons are undecided
 
@@ -55,15 +52,12 @@ def list_(status: str | None, tag: str) -> None:
       planforge lesson list --status active
       planforge lesson list --tag testing --json | jq -r '.lessons[].lesson'
     """
-    from planforge.app import lessons
-
     none = "no such lesson" if status or tag else ""
     show(lessons.listed(here(), status or "", tag), lambda found: _listed(found, none))
 
 
 @lesson.command(name="show")
 @click.argument("name", metavar="ID")
-@json_option
 def show_(name: str) -> None:
     """Show a lesson
 
@@ -73,8 +67,6 @@ def show_(name: str) -> None:
     Example:
       planforge lesson show checks-run
     """
-    from planforge.app import lessons
-
     show(lessons.show(here(), name), _view)
 
 
@@ -87,7 +79,6 @@ def show_(name: str) -> None:
 @update_option
 @distinct_option
 @actor_option("Who decides")
-@json_option
 def add(
     text: str,
     title: str,
@@ -108,13 +99,10 @@ def add(
       planforge lesson add "Name files from the root of the checkout." --tag checks --source plan-017
       planforge lesson add "Name files from the root, never absolutely." --update name-files-from-the-root
     """
-    from planforge.app import lessons
-    from planforge.app.decisions import deciders
     from planforge.app.plans import work
 
-    project = here()
     _require_one(update=bool(update), distinct=distinct)
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     new = lessons.New(text=text, title=title, tags=tags, source=source, applied=applied)
     if update:
         done = lessons.update(project, update, new, actor=who)
@@ -129,7 +117,6 @@ def add(
     "--by", required=True, metavar="NEW", help="The ID of another lesson, or the text of a new one."
 )
 @actor_option("Who decides")
-@json_option
 def supersede(old: str, by: str, actor: str | None) -> None:
     """Replace a lesson with another one
 
@@ -142,12 +129,9 @@ def supersede(old: str, by: str, actor: str | None) -> None:
       planforge lesson supersede mock-the-clock --by freeze-the-clock
       planforge lesson supersede mock-the-clock --by "Hand the clock in, so that a test can move it."
     """
-    from planforge.app import lessons
-    from planforge.app.decisions import deciders
     from planforge.app.plans import work
 
-    project = here()
-    deciders.person_or_script(project, actor)
+    project, _ = deciding(actor)
     show(lessons.supersede(project, old, by, today=work.today()), _done)
 
 
@@ -155,7 +139,6 @@ def supersede(old: str, by: str, actor: str | None) -> None:
 @click.argument("name", metavar="ID")
 @click.option("--reason", required=True, metavar="TEXT", help="Why it is no longer true.")
 @actor_option("Who decides")
-@json_option
 def stale(name: str, reason: str, actor: str | None) -> None:
     """Mark a lesson as stale: no agent is told it again
 
@@ -165,11 +148,7 @@ def stale(name: str, reason: str, actor: str | None) -> None:
     Example:
       planforge lesson stale mock-the-clock --reason "there is no clock in there any more"
     """
-    from planforge.app import lessons
-    from planforge.app.decisions import deciders
-
-    project = here()
-    deciders.person_or_script(project, actor)
+    project, _ = deciding(actor)
     show(lessons.mark_stale(project, name, reason), _done)
 
 
@@ -187,7 +166,6 @@ def stale(name: str, reason: str, actor: str | None) -> None:
 @update_option
 @distinct_option
 @actor_option("Who decides")
-@json_option
 def promote(
     plan: str,
     number: int | None,
@@ -213,9 +191,6 @@ def promote(
       planforge lesson promote 17 --accept 1 --text "Name files from the root of the checkout." --tag checks
       planforge lesson promote 17 --none --reason "nothing stood in the way"
     """
-    from planforge.app import lessons
-    from planforge.app.decisions import deciders
-    from planforge.app.lessons import promotion
     from planforge.app.plans import work
 
     project = here()

@@ -8,7 +8,7 @@ import click
 
 from planforge.interfaces.cli.caller import here, settings_root
 from planforge.interfaces.cli.layout import table
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonGroup, show
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from planforge.rules.pipelines import Pipeline
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def pipeline() -> None:
     """Take a request through stages, reviews and gates"""
 
 
 @pipeline.command("list")
-@json_option
 def list_() -> None:
     """List the pipelines: your own and the built-in ones
 
@@ -38,7 +37,6 @@ def list_() -> None:
 
 @pipeline.command("show")
 @click.argument("name")
-@json_option
 def show_(name: str) -> None:
     """Show the stages of a pipeline
 
@@ -53,7 +51,6 @@ def show_(name: str) -> None:
 
 @pipeline.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@json_option
 def check(names: tuple[str, ...]) -> int:
     """Prove that nothing lands past the gates of a pipeline
 
@@ -76,7 +73,6 @@ def check(names: tuple[str, ...]) -> int:
 @pipeline.command()
 @click.argument("name")
 @click.argument("request")
-@json_option
 def run(name: str, request: str) -> int:
     """Open a task for REQUEST and take it through the pipeline NAME
 

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+from planforge.documents.pictures import course
+from planforge.documents.pictures.course import Bar
+from planforge.errors import InvalidInput
 from planforge.interfaces.cli import inputs
 from planforge.interfaces.cli.layout import table
-from planforge.interfaces.cli.output import json_option, show, write_file
+from planforge.interfaces.cli.output import JsonGroup, show, write_file
+from planforge.rules.loops import simulation
+from planforge.rules.loops.policies import POLICIES, named
+from planforge.rules.loops.simulation import Simulation
 
-if TYPE_CHECKING:
-    from planforge.documents.pictures.course import Bar
-    from planforge.rules.loops.simulation import Simulation
 
-
-@click.group()
+@click.group(cls=JsonGroup)
 def policy() -> None:
     """List the loop policies, and simulate one"""
 
 
 @policy.command("list")
-@json_option
 def list_() -> None:
     """List the policies with their settings
 
@@ -30,10 +31,6 @@ def list_() -> None:
     Examples:
       planforge policy list
     """
-    import msgspec
-
-    from planforge.rules.loops.policies import POLICIES
-
     found, rows = [], []
     for name, known in POLICIES.items():
         settings = {field.name: field.default for field in msgspec.structs.fields(known.settings)}
@@ -57,7 +54,6 @@ def list_() -> None:
 @click.option(
     "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Plot the iterations to this file."
 )
-@json_option
 def simulate(trajectory: Path, name: str, pairs: tuple[str, ...], plot: bool, svg: Path | None) -> None:
     """Show what every guard saw in each iteration, and which one fired
 
@@ -70,9 +66,6 @@ def simulate(trajectory: Path, name: str, pairs: tuple[str, ...], plot: bool, sv
       planforge policy simulate course.json --policy convergence --set medium_max=2 --plot
       planforge policy simulate course.json --policy progress --json
     """
-    from planforge.rules.loops import simulation
-    from planforge.rules.loops.policies import named
-
     seen = simulation.simulate(named(name, _settings(pairs)), simulation.trajectory(inputs.text(trajectory)))
     if svg is not None:
         _draw(seen, svg)
@@ -80,8 +73,6 @@ def simulate(trajectory: Path, name: str, pairs: tuple[str, ...], plot: bool, sv
 
 
 def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
-    from planforge.errors import InvalidInput
-
     values: dict[str, object] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -94,8 +85,6 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 def _told(seen: Simulation, *, plot: bool) -> str:
     parts = []
     if plot:
-        from planforge.documents.pictures import course
-
         parts.append(course.as_text(_bars(seen)))
     for item in seen.iterations:
         counts = item.counts
@@ -110,8 +99,6 @@ def _told(seen: Simulation, *, plot: bool) -> str:
 
 
 def _bars(seen: Simulation) -> list[Bar]:
-    from planforge.documents.pictures.course import Bar
-
     return [
         Bar(
             label=str(item.iteration),
@@ -123,8 +110,6 @@ def _bars(seen: Simulation) -> list[Bar]:
 
 
 def _draw(seen: Simulation, path: Path) -> None:
-    from planforge.documents.pictures import course
-
     last = seen.decision
     ending = f"{type(last).__name__.lower()} at iteration {len(seen.iterations)}: {last.reason}"
     write_file(path, course.as_svg(_bars(seen), f"policy {seen.policy}", ending))

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
-
 import click
 
-from planforge.interfaces.cli.caller import here
+from planforge.app.decisions import questions
+from planforge.app.decisions.questions import Answered, QuestionList, QuestionRow
+from planforge.interfaces.cli.caller import deciding_at_gate, here
 from planforge.interfaces.cli.layout import table, visible
 from planforge.interfaces.cli.options import actor_option
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonGroup, show
 from planforge.interfaces.cli.typed import line
-
-if TYPE_CHECKING:
-    from planforge.app.decisions.questions import Answered, QuestionList, QuestionRow
 
 SEEN = "The hash of the question you read, as `question show` prints it; refused if it has changed."
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def question() -> None:
     """Answer the questions of runs
 
@@ -30,7 +26,6 @@ def question() -> None:
 
 @question.command(name="list")
 @click.option("--all", "everything", is_flag=True, help="Also questions that are answered or void.")
-@json_option
 def list_(everything: bool) -> None:
     """List the questions that wait for an answer, oldest first
 
@@ -39,8 +34,6 @@ def list_(everything: bool) -> None:
       planforge question list
       planforge question list --json | jq -r '.questions[].name'
     """
-    from planforge.app.decisions import questions
-
     project = here()
     found = questions.every(project) if everything else questions.waiting(project)
     show(found, lambda found: _listed(found, everything=everything))
@@ -48,7 +41,6 @@ def list_(everything: bool) -> None:
 
 @question.command(name="show")
 @click.argument("name", metavar="QUESTION")
-@json_option
 def show_(name: str) -> None:
     """Show a question with its options
 
@@ -59,8 +51,6 @@ def show_(name: str) -> None:
       planforge question show 1
       planforge question show 1 --json | jq -r .hash
     """
-    from planforge.app.decisions import questions
-
     show(questions.show(here(), name), _view)
 
 
@@ -70,7 +60,6 @@ def show_(name: str) -> None:
 @click.option("--reason", default="", metavar="TEXT", help="Why or how; the agent is told.")
 @actor_option("Who answers, if there is no terminal")
 @click.option("--seen", metavar="HASH", help=SEEN)
-@json_option
 def answer(name: str, option: str, reason: str, actor: str | None, seen: str | None) -> None:
     """Answer a question with one of its options
 
@@ -83,10 +72,7 @@ def answer(name: str, option: str, reason: str, actor: str | None, seen: str | N
       planforge question answer 1 2 --as "Ada Lovelace" --reason "the service was down"
       planforge question answer 1 1 --seen 0c5d9a1be7f2
     """
-    from planforge.app.decisions import deciders, questions
-
-    project = here()
-    who = deciders.person(project, actor, terminal=sys.stdin.isatty(), where="what is asked")
+    project, who = deciding_at_gate(actor, where="what is asked")
     show(questions.answer(project, name, option, actor=who, reason=reason, seen=seen), _answered)
 
 

@@ -11,7 +11,7 @@ import click
 from planforge.actions import Action
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import table
-from planforge.interfaces.cli.output import json_option, show, talk
+from planforge.interfaces.cli.output import JsonCommand, show, talk
 from planforge.interfaces.cli.streams import as_document
 from planforge.interfaces.cli.typed import command
 from planforge.kernel.wording import counted
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from planforge.kernel.replay.differences import Difference
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("run")
-@json_option
 def replay(run: str) -> int:
     """Replay RUN from its recording and compare
 
@@ -77,7 +76,7 @@ def _sides(recorded: object, asked: object) -> Iterator[str]:
             yield f"    {mark} {msgspec.json.encode(value).decode()}"
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("run")
 @click.option(
     "-o",
@@ -88,7 +87,6 @@ def _sides(recorded: object, asked: object) -> Iterator[str]:
 )
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 @click.option("--no-files", is_flag=True, help="Leave out the repository's commits and files.")
-@json_option
 def prove(run: str, output: Path, force: bool, no_files: bool) -> None:
     """Write a proof of RUN into one file
 
@@ -111,7 +109,7 @@ def _proved(made: Proved) -> str:
     )
 
 
-@click.command("check-proof")
+@click.command("check-proof", cls=JsonCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--rerun", is_flag=True, help="Run the recorded checks again. This runs code from the proof.")
 @click.option(
@@ -119,7 +117,6 @@ def _proved(made: Proved) -> str:
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="With --rerun: take the files from this repository, not from the proof.",
 )
-@json_option
 def check_proof(file: Path, rerun: bool, repo: Path | None) -> int:
     """Check a proof, without the repository and its ledger
 
@@ -168,10 +165,9 @@ def _checked(found: Checked, reruns: list[Rerun]) -> Iterator[str]:
     yield f"head: {found.head.seq} {found.head.hash}"
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("run")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting to change.")
-@json_option
 def backtest(run: str, settings: tuple[str, ...]) -> None:
     """Replay RUN with other settings, and compare the outcome and the cost
 

@@ -8,13 +8,13 @@ import click
 
 from planforge.interfaces.cli.caller import settings_root
 from planforge.interfaces.cli.layout import paragraphs, section, table
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonGroup, show
 
 if TYPE_CHECKING:
     from planforge.app.agents.roles import RoleView
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def role() -> None:
     """List and show the roles that agents play
 
@@ -24,7 +24,6 @@ def role() -> None:
 
 
 @role.command("list")
-@json_option
 def list_() -> None:
     """List all roles with their agents and models
 
@@ -52,7 +51,6 @@ def list_() -> None:
 
 @role.command("show")
 @click.argument("name")
-@json_option
 def show_(name: str) -> None:
     """Show one role: its rights, its texts and its prompt
 

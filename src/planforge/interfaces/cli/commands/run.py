@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.app.project import Project
+from planforge.app.runs import to_resume, waiting_for
 from planforge.errors import Interrupted, PlanforgeError, TryLater
-from planforge.interfaces.cli.caller import here
+from planforge.interfaces.cli.caller import deciding, here
 from planforge.interfaces.cli.foreground import drive, driven, summary_and_next
 from planforge.interfaces.cli.options import given_up_option
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 from planforge.interfaces.cli.typed import next_lines, text
 
 if TYPE_CHECKING:
     from planforge.app.overview.report import Document
-    from planforge.app.project import Project
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("run", required=False)
 @click.option("--now", is_flag=True, help="Do not wait until an agent's usage limit ends.")
-@json_option
 def resume(run: str | None, now: bool) -> int:
     """Resume RUN, or every run that can be resumed
 
@@ -33,8 +33,6 @@ def resume(run: str | None, now: bool) -> int:
 
     Recorded work is not repeated: no agent is asked twice for the same answer.
     """
-    from planforge.app.runs import to_resume, waiting_for
-
     project = here()
     found = to_resume(project, run, now=now)
     if not found:
@@ -48,8 +46,6 @@ def resume(run: str | None, now: bool) -> int:
 
 def _drive_all(project: Project, found: list[str]) -> int:
     """Drive several runs, one after the other, also if one fails; returns the worst exit code."""
-    from planforge.app.runs import waiting_for
-
     codes: list[int] = []
     resumed: list[Document] = []
     stopped: list[dict[str, object]] = []
@@ -76,10 +72,9 @@ def _drive_all(project: Project, found: list[str]) -> int:
     return max(codes, key=lambda code: (bool(code), code != TryLater.exit_code, code))
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("run")
 @given_up_option
-@json_option
 def cancel(run: str, reason: str) -> None:
     """Cancel RUN at once, also if it runs in another terminal
 
@@ -91,9 +86,7 @@ def cancel(run: str, reason: str) -> None:
       planforge cancel run-003 --reason "it goes the wrong way"
     """
     from planforge.app import cancellation
-    from planforge.app.decisions import deciders
 
-    project = here()
-    actor = deciders.person_or_script(project, None)
+    project, actor = deciding(None)
     ended = cancellation.cancel(project, run, reason=reason, actor=actor)
     show(ended, f"{ended.run}: {ended.reason}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.interfaces.cli.layout import paragraphs, plain, table
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 from planforge.kernel.wording import counted
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ QUIET_SECONDS = 1.0
 PACE_SECONDS = 0.1
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("places", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
 @click.option("--diff", metavar="REVISION", help="Only lines that differ from this revision.")
 @click.option("--staged", is_flag=True, help="Only staged lines, in their staged version.")
@@ -36,7 +36,6 @@ PACE_SECONDS = 0.1
 )
 @click.option("--rule", "rules", multiple=True, metavar="NAME", help="Only this rule; can be repeated.")
 @click.option("--tests-only", is_flag=True, help="Only test files and the files they load.")
-@json_option
 def scan(
     places: tuple[Path, ...],
     diff: str | None,

@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from planforge.app.upkeep.doctor import Diagnosis, diagnose, mend
+from planforge.app.upkeep.setup import initialise
 from planforge.interfaces.cli.layout import table
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 from planforge.interfaces.cli.typed import line
-
-if TYPE_CHECKING:
-    from planforge.app.upkeep.doctor import Diagnosis
 
 MARKS = {"ok": "✓ ok", "warn": "⚠ warn", "fail": "✗ fail", "unknown": "? unknown"}
 
 
-@click.command()
-@json_option
+@click.command(cls=JsonCommand)
 def init() -> None:
     """Set up this repository for Planforge
 
     Creates `.planforge`, which git ignores, and `planforge.toml`, unless they exist.
     """
-    from planforge.app.upkeep.setup import initialise
-
     made = initialise(Path.cwd())
     what = "wrote" if made.settings_written else "left"
     check = f"tests: {made.check}" if made.check else "tests: none found; set `[check]` before running a plan"
     show(made, f"ready: {made.root}\n{what} {made.settings}\n{check}")
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.option("--fix", is_flag=True, help="Repair what can be repaired without losing anything.")
-@json_option
 def doctor(fix: bool) -> int:
     """Check this machine and this repository
 
@@ -51,8 +45,6 @@ def doctor(fix: bool) -> int:
       planforge doctor --fix
       planforge doctor --json | jq '.findings[] | select(.status != "ok")'
     """
-    from planforge.app.upkeep.doctor import diagnose, mend
-
     found = mend(Path.cwd()) if fix else diagnose(Path.cwd())
     show(found, _diagnosis)
     return 0 if found.healthy else 1

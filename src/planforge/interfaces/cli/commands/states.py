@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from planforge.documents.pictures import machine as pictures
+from planforge.documents.pictures.machine import Arrow
 from planforge.interfaces.cli.layout import paragraphs, table
-from planforge.interfaces.cli.output import json_option, show, write_file
+from planforge.interfaces.cli.output import JsonCommand, show, write_file
 from planforge.interfaces.cli.typed import line
+from planforge.kernel.work.lifecycle import Machine
+from planforge.kernel.work.lifecycle.tables import MACHINES, named
 
-if TYPE_CHECKING:
-    from planforge.kernel.work.lifecycle import Machine
 
-
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("name", required=False)
 @click.option(
     "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write the diagram to this file, as SVG."
 )
-@json_option
 def states(name: str | None, svg: Path | None) -> None:
     """Show the status diagrams of plans, phases, tasks and others
 
@@ -32,10 +31,6 @@ def states(name: str | None, svg: Path | None) -> None:
       planforge states plan
       planforge states task --svg task.svg
     """
-    from planforge.documents.pictures import machine as pictures
-    from planforge.documents.pictures.machine import Arrow
-    from planforge.kernel.work.lifecycle.tables import MACHINES, named
-
     if name is None:
         listed = [(each.name, str(len(each.states)), each.about) for each in MACHINES.values()]
         show(list(MACHINES.values()), table(listed))

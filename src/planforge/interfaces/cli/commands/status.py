@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
 from planforge.interfaces.cli import log_lines, status_page
-from planforge.interfaces.cli.output import json_option, wants_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+from planforge.interfaces.cli.output import JsonCommand, wants_json
 
 
-@click.command()
-@json_option
+@click.command(cls=JsonCommand)
 def status() -> None:
     """Show plans, runs, what waits for you, and the next command
 
@@ -26,7 +22,7 @@ def status() -> None:
     _print(status_page.status(as_json=wants_json()))
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.option(
     "-n",
     "--last",
@@ -40,7 +36,6 @@ def status() -> None:
 @click.option("--plan", metavar="PLAN", help="Only events that name this plan.")
 @click.option("--since", type=int, default=0, metavar="SEQ", help="Only events after this sequence number.")
 @click.option("-f", "--follow", is_flag=True, help="Print new events as they come, until Ctrl-C.")
-@json_option
 def log(follow: bool, **wanted: Any) -> None:
     """Show what happened, oldest first
 

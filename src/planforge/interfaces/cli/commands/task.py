@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from planforge.app import tasks
+from planforge.app.items import task_rows
+from planforge.app.items.task_rows import TaskRow
+from planforge.app.tasks import TaskView
 from planforge.interfaces.cli import typed
-from planforge.interfaces.cli.caller import here
+from planforge.interfaces.cli.caller import deciding_at_gate, here
 from planforge.interfaces.cli.foreground import drive
 from planforge.interfaces.cli.layout import table, visible
 from planforge.interfaces.cli.options import actor_option, optional_reason_option, reason_option
-from planforge.interfaces.cli.output import json_option, show, talk
+from planforge.interfaces.cli.output import JsonGroup, show, talk
 from planforge.interfaces.cli.progress import SIGNALS
 
-if TYPE_CHECKING:
-    from planforge.app.items.task_rows import TaskRow
-    from planforge.app.tasks import TaskView
 
-
-@click.group()
+@click.group(cls=JsonGroup)
 def task() -> None:
     """List, show and resume the tasks that pipelines work on
 
@@ -28,7 +26,6 @@ def task() -> None:
 
 
 @task.command("list")
-@json_option
 def list_() -> None:
     """List the tasks
 
@@ -37,8 +34,6 @@ def list_() -> None:
       planforge task list
       planforge task list --json | jq -r '.[] | select(.status == "escalated") | .task'
     """
-    from planforge.app.items import task_rows
-
     found = task_rows.rows(here())
     rows = [(each.task, each.status, each.pipeline, each.stage, visible(each.title)) for each in found]
     show(found, table(rows) or "no tasks")
@@ -46,7 +41,6 @@ def list_() -> None:
 
 @task.command("show")
 @click.argument("name", metavar="TASK")
-@json_option
 def show_(name: str) -> None:
     """Show a task: the result of each stage, and the next commands
 
@@ -56,8 +50,6 @@ def show_(name: str) -> None:
     Examples:
       planforge task show 1
     """
-    from planforge.app import tasks
-
     show(tasks.view(here(), name), _view)
 
 
@@ -71,7 +63,6 @@ def show_(name: str) -> None:
 )
 @optional_reason_option
 @actor_option("Who decides, if there is no terminal")
-@json_option
 def resume(name: str, at: str, rounds: int, reason: str, actor: str | None) -> int:
     """Resume a stuck task
 
@@ -83,11 +74,8 @@ def resume(name: str, at: str, rounds: int, reason: str, actor: str | None) -> i
       planforge task resume 1 --at implement --reason "the plan is right, try again"
       planforge task resume 1 --at review-code --rounds 2
     """
-    from planforge.app import tasks
-
-    project = here()
-    run = tasks.resume(project, name, at=at, rounds=rounds, actor=_who(actor), reason=reason)
-    return drive(project, run)
+    project, who = deciding_at_gate(actor)
+    return drive(project, tasks.resume(project, name, at=at, rounds=rounds, actor=who, reason=reason))
 
 
 @task.command()
@@ -95,7 +83,6 @@ def resume(name: str, at: str, rounds: int, reason: str, actor: str | None) -> i
 @click.option("--stage", required=True, help="The stage that passes in your name.")
 @reason_option
 @actor_option("Who decides, if there is no terminal")
-@json_option
 def override(name: str, stage: str, reason: str, actor: str | None) -> None:
     """Let a stage pass in your name, for exactly the current content
 
@@ -105,16 +92,14 @@ def override(name: str, stage: str, reason: str, actor: str | None) -> None:
     Examples:
       planforge task override 1 --stage review-code --reason "the reviewer asks for another feature"
     """
-    from planforge.app import tasks
-
-    show(tasks.override(here(), name, stage=stage, actor=_who(actor), reason=reason), _moved)
+    project, who = deciding_at_gate(actor)
+    show(tasks.override(project, name, stage=stage, actor=who, reason=reason), _moved)
 
 
 @task.command()
 @click.argument("name", metavar="TASK")
 @reason_option
 @actor_option("Who decides, if there is no terminal")
-@json_option
 def abandon(name: str, reason: str, actor: str | None) -> None:
     """Abandon a task; its work is kept
 
@@ -122,14 +107,12 @@ def abandon(name: str, reason: str, actor: str | None) -> None:
     Examples:
       planforge task abandon 1 --reason "no longer wanted"
     """
-    from planforge.app import tasks
-
-    show(tasks.abandon(here(), name, actor=_who(actor), reason=reason), _moved)
+    project, who = deciding_at_gate(actor)
+    show(tasks.abandon(project, name, actor=who, reason=reason), _moved)
 
 
 @task.command()
 @click.argument("name", metavar="TASK")
-@json_option
 def log(name: str) -> None:
     """Print what happened to a task, one line each
 
@@ -141,17 +124,7 @@ def log(name: str) -> None:
       planforge task log 1 | grep '|error|'
       planforge task log 1 --json
     """
-    from planforge.app import tasks
-
     show(list(tasks.progress(here(), name)), lambda found: (visible(each.line) for each in found))
-
-
-def _who(actor: str | None) -> str:
-    import sys
-
-    from planforge.app.decisions import deciders
-
-    return deciders.person(here(), actor, terminal=sys.stdin.isatty())
 
 
 def _moved(found: TaskRow) -> str:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
+from planforge import __version__
 from planforge.errors import InvalidInput
 from planforge.interfaces.cli import inputs
-from planforge.interfaces.cli.output import json_option, show
-
-if TYPE_CHECKING:
-    from planforge.rules.verdicts import Judgement
+from planforge.interfaces.cli.output import JsonCommand, show
+from planforge.rules.verdicts import KINDS, Judgement, sarif
+from planforge.rules.verdicts.judgement import unknown
 
 EXIT_CODES = {"approved": 0, "revision": 1, "unknown": 2}
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--kind",
@@ -32,7 +31,6 @@ EXIT_CODES = {"approved": 0, "revision": 1, "unknown": 2}
     type=click.Path(path_type=Path, dir_okay=False),
     help="Also write the findings to this file, as SARIF 2.1.0.",
 )
-@json_option
 def verdict(file: Path, kind: str, out: Path | None) -> int:
     """Parse a review and print its verdict: approved, revision or unknown
 
@@ -50,9 +48,6 @@ def verdict(file: Path, kind: str, out: Path | None) -> int:
       ruff check --output-format sarif | planforge verdict - --kind sarif
       planforge verdict review-M-001.md --kind module --sarif findings.sarif
     """
-    from planforge.rules.verdicts import KINDS
-    from planforge.rules.verdicts.judgement import unknown
-
     try:
         found = KINDS[kind](inputs.text(file))
     except InvalidInput as error:
@@ -77,9 +72,6 @@ def document(found: Judgement) -> dict[str, object]:
 
 
 def _write(out: Path, found: Judgement) -> None:
-    from planforge import __version__
-    from planforge.rules.verdicts import sarif
-
     document = msgspec.json.format(msgspec.json.encode(sarif.log(found, __version__)))
     try:
         out.write_bytes(document + b"\n")

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from planforge.app.upkeep import cleanup as cleaning
+from planforge.app.upkeep import recovery
+from planforge.app.upkeep.cleanup import Cleanup
+from planforge.app.upkeep.recovery import Recoverable, Restored, Shown, WorktreeList
 from planforge.errors import RefusedByGate
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import paragraphs, section, table
-from planforge.interfaces.cli.output import json_option, show, talk, wants_json
+from planforge.interfaces.cli.output import JsonCommand, JsonGroup, show, talk, wants_json
 from planforge.kernel.wording import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planforge.app.upkeep.cleanup import Cleanup
-    from planforge.app.upkeep.recovery import Recoverable, Restored, Shown, WorktreeList
-    from planforge.workspace.worktrees.cleanup import Item
+from planforge.workspace.worktrees.cleanup import Item
 
 
-@click.group()
+@click.group(cls=JsonGroup)
 def worktree() -> None:
     """List the worktrees that agents work in
 
@@ -31,7 +29,6 @@ def worktree() -> None:
 
 
 @worktree.command(name="list")
-@json_option
 def list_() -> None:
     """List each worktree with its run and its changes
 
@@ -43,12 +40,10 @@ def list_() -> None:
       planforge worktree list
       planforge worktree list --json | jq '.worktrees[] | select(.dirty).path'
     """
-    from planforge.app.upkeep import recovery
-
     show(recovery.worktrees(here()), _worktrees)
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("name", required=False)
 @click.option(
     "--to", "directory", type=click.Path(path_type=Path), help="Write the files to this new directory."
@@ -60,7 +55,6 @@ def list_() -> None:
     "--text", default="", metavar="TEXT", help="List only work with this text in its name or message."
 )
 @click.option("--path", default="", metavar="PATH", help="List only work on this file, directory or glob.")
-@json_option
 def recover(
     name: str | None, directory: Path | None, branch: str | None, run: str, plan: str, text: str, path: str
 ) -> None:
@@ -78,8 +72,6 @@ def recover(
       planforge recover run-002/phase-1-1.left --to /tmp/look
       planforge recover run-002/phase-1-1.left --branch rescued
     """
-    from planforge.app.upkeep import recovery
-
     if name is None:
         if directory or branch:
             raise click.UsageError("name the work to recover: a NAME from `planforge recover`")
@@ -98,7 +90,7 @@ def recover(
         show(recovery.show(here(), name), _shown)
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.option("--yes", is_flag=True, help="Remove it; without this, only list it.")
 @click.option(
     "--older-than",
@@ -110,7 +102,6 @@ def recover(
     "--archived", is_flag=True, help="With --older-than: also work that has not landed. It is lost then."
 )
 @click.option("--interrupted", is_flag=True, help="Also worktrees of runs that can be resumed.")
-@json_option
 def cleanup(yes: bool, older_than: int | None, archived: bool, interrupted: bool) -> None:
     """List or remove what is no longer needed
 
@@ -125,8 +116,6 @@ def cleanup(yes: bool, older_than: int | None, archived: bool, interrupted: bool
       planforge cleanup --yes
       planforge cleanup --older-than 30 --yes
     """
-    from planforge.app.upkeep import cleanup as cleaning
-
     done = cleaning.clean(here(), yes=yes, older_than=older_than, archived=archived, interrupted=interrupted)
     show(done, _cleaned)
     for note in done.notes:

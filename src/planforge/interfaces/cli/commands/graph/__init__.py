@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
+from planforge.app.history import graphs
+from planforge.app.project import Project
 from planforge.errors import InvalidInput
 from planforge.interfaces.cli.caller import here
-from planforge.interfaces.cli.output import json_option, show, talk
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from planforge.app.project import Project
-    from planforge.kernel.graph.queries import GraphQuery
+from planforge.interfaces.cli.commands.graph import drawing
+from planforge.interfaces.cli.output import JsonCommand, show, talk
+from planforge.kernel.graph import queries
+from planforge.kernel.graph.queries import GraphQuery
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("plan", required=False, metavar="[PLAN|STEP]")
 @click.option(
     "--format",
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 @click.option("--down", metavar="STEP", help="All steps that depend on STEP.")
 @click.option("--diff", nargs=2, metavar="BEFORE AFTER", help="What changed between two revisions.")
 @click.option("--query", "text", metavar="JSON", help="Any query of the graph, as JSON.")
-@json_option
 def graph(plan: str | None, form: str, text: str | None, **asked: Any) -> None:
     """Show plans, steps and what they depend on
 
@@ -60,9 +58,6 @@ def graph(plan: str | None, form: str, text: str | None, **asked: Any) -> None:
       planforge graph --diff plan-001 plan-001.r2
       planforge graph --query '{"query": "critical_path", "plan": "plan-001"}'
     """
-    from planforge.app.history import graphs
-    from planforge.interfaces.cli.commands.graph import drawing
-
     project = here()
     query = _query(project, plan, text, asked)
     if query is not None:
@@ -73,16 +68,11 @@ def graph(plan: str | None, form: str, text: str | None, **asked: Any) -> None:
 
 
 def _named(project: Project, plan: str | None) -> str:
-    from planforge.app.history import graphs
-
     return graphs.node(project, plan) if plan else graphs.latest(project)
 
 
 def _query(project: Project, plan: str | None, text: str | None, asked: dict[str, Any]) -> GraphQuery | None:
     """The one query that the options ask for; None if the plan is to be drawn."""
-    from planforge.app.history.graphs import node
-    from planforge.kernel.graph import queries
-
     given = [name for name, value in {**asked, "query": text}.items() if value]
     if len(given) > 1:
         options = " and ".join(f"`--{name.rstrip('_').replace('_', '-')}`" for name in given)
@@ -91,10 +81,10 @@ def _query(project: Project, plan: str | None, text: str | None, asked: dict[str
         return queries.parse_query(text)
     match given:
         case ["up" | "down" as direction]:
-            start = node(project, asked[direction])
+            start = graphs.node(project, asked[direction])
             return queries.Closure(node=start, direction="up" if direction == "up" else "down")
         case ["diff"]:
-            before, after = (node(project, name) for name in asked["diff"])
+            before, after = (graphs.node(project, name) for name in asked["diff"])
             return queries.Difference(before=before, after=after)
         case [name]:
             return _about(name, _named(project, plan))
@@ -102,8 +92,6 @@ def _query(project: Project, plan: str | None, text: str | None, asked: dict[str
 
 
 def _about(option: str, name: str) -> GraphQuery:
-    from planforge.kernel.graph import queries
-
     known: dict[str, GraphQuery] = {
         "next_": queries.NextSteps(plan=name),
         "critical": queries.CriticalPath(plan=name),
@@ -114,12 +102,11 @@ def _about(option: str, name: str) -> GraphQuery:
     return known[option]
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("step")
 @click.option("--open", "gate", metavar="GATE", help="Open a gate of the step, as it is planned now.")
 @click.option("--settle", "risk", metavar="RISK", help="Settle a risk that blocks the step; needs --reason.")
 @click.option("--reason", default="", help="Why the risk is settled; recorded.")
-@json_option
 def why(step: str, gate: str | None, risk: str | None, reason: str) -> None:
     """Explain why a step has not started
 
@@ -133,9 +120,6 @@ def why(step: str, gate: str | None, risk: str | None, reason: str) -> None:
       planforge why 1/phase-2 --open legal
       planforge why 1/phase-2 --settle risk-1 --reason "measured: it is fast enough"
     """
-    from planforge.app.history import graphs
-    from planforge.interfaces.cli.commands.graph import drawing
-
     project = here()
     if gate:
         graphs.open_gate(project, step, gate)
@@ -146,9 +130,8 @@ def why(step: str, gate: str | None, risk: str | None, reason: str) -> None:
     show(graphs.why(project, step), drawing.blockers)
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("name", metavar="STEP|PLAN")
-@json_option
 def score(name: str) -> None:
     """Score a step from its evidence
 
@@ -160,7 +143,4 @@ def score(name: str) -> None:
       planforge score 1/phase-1
       planforge score 1 --json
     """
-    from planforge.app.history import graphs
-    from planforge.interfaces.cli.commands.graph import drawing
-
     show(graphs.scores(here(), name), drawing.scores)

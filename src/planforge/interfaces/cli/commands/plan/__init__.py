@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli.caller import here
+from planforge.app.decisions import statuses
+from planforge.app.items import plans
+from planforge.app.items.plans import PlanRow
+from planforge.app.project import Project
+from planforge.interfaces.cli.caller import deciding, here
 from planforge.interfaces.cli.commands.plan import creation, diff, form, landing, phases, runs
 from planforge.interfaces.cli.help_sections import SectionedGroup, help_command
 from planforge.interfaces.cli.layout import paragraphs, table
 from planforge.interfaces.cli.options import actor_option, reason_option
-from planforge.interfaces.cli.output import json_option, show, talk, wants_json
+from planforge.interfaces.cli.output import show, talk, wants_json
 from planforge.interfaces.cli.typed import line, next_lines, text
 
 if TYPE_CHECKING:
-    from planforge.app.items.plans import PlanRow
     from planforge.app.plans.pages import PlanView
-    from planforge.app.project import Project
 
 STATUSES = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING", "DONE", "CLOSED", "CANCELLED")
 CLOSED = "nothing more is to be done with it"
@@ -58,7 +60,6 @@ for command in (
 @click.option(
     "--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only plans with this status."
 )
-@json_option
 def list_(status: str | None) -> None:
     """List all plans
 
@@ -67,8 +68,6 @@ def list_(status: str | None) -> None:
       planforge plan list
       planforge plan list --status review --json
     """
-    from planforge.app.items import plans
-
     project = here()
     found, unknown = plans.listed(project, status or ""), len(plans.unknown(project))
     rows = [(row.plan, row.status, row.badge, row.title, row.task, _file(project, row)) for row in found]
@@ -93,7 +92,6 @@ def _file(project: Project, row: PlanRow) -> str:
 @click.option(
     "--recorded", is_flag=True, help="Print the text as Planforge last wrote it, even if the file is gone."
 )
-@json_option
 def show_(plan_id: str, recorded: bool) -> None:
     """Show one plan: its text, its approval, its steps
 
@@ -102,7 +100,6 @@ def show_(plan_id: str, recorded: bool) -> None:
       planforge plan show 1
       planforge plan show 1 --recorded > docs/plans/plan-001-restored.md
     """
-    from planforge.app.items import plans
     from planforge.app.plans import pages
 
     project = here()
@@ -138,7 +135,6 @@ def _view(view: PlanView) -> str:
 @click.argument("plan_id")
 @actor_option("Who approves")
 @click.option("--seen", metavar="HASH", help=SEEN)
-@json_option
 def approve(plan_id: str, actor: str | None, seen: str | None) -> None:
     """Approve a plan so that it can run
 
@@ -150,12 +146,10 @@ def approve(plan_id: str, actor: str | None, seen: str | None) -> None:
       planforge plan approve 1
       planforge plan approve 1 --seen cefe3305d8b3 --as "Ada Lovelace"
     """
-    from planforge.app.decisions import approvals, deciders, statuses
-    from planforge.app.items import plans
+    from planforge.app.decisions import approvals
     from planforge.app.plans import phases
 
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     approval = approvals.approve(project, plan_id, actor=who, seen=seen)
     plan = plans.row(project, plan_id)
     lines = [f"approved {plan.plan} at {approval.content[:12]} by {approval.actor}"]
@@ -173,7 +167,6 @@ def _warn(note: str) -> None:
 @click.argument("plan_id")
 @actor_option("Who decides")
 @reason_option
-@json_option
 def cancel(plan_id: str, actor: str | None, reason: str) -> None:
     """Cancel a plan: it no longer runs or lands
 
@@ -185,10 +178,8 @@ def cancel(plan_id: str, actor: str | None, reason: str) -> None:
       planforge plan cancel 1 --reason "the request was withdrawn"
     """
     from planforge.app import cancellation
-    from planforge.app.decisions import deciders, statuses
 
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     found = cancellation.give_up(project, plan_id, actor=who, reason=reason)
     show(found, f"{found.plan} is {found.status}")
     _warn(statuses.mark_as_recorded(project, found.plan))
@@ -202,7 +193,6 @@ def cancel(plan_id: str, actor: str | None, reason: str) -> None:
 @click.option(
     "--unlanded", is_flag=True, help="Close it although it has not landed; its work stays on its branch."
 )
-@json_option
 def close(plan_id: str, actor: str | None, reason: str, override: bool, unlanded: bool) -> None:
     """Close a finished plan
 
@@ -216,13 +206,9 @@ def close(plan_id: str, actor: str | None, reason: str, override: bool, unlanded
       planforge plan close 1 --override --reason "finished by hand in 4f2a9c1"
       planforge plan close 1 --unlanded --reason "another way was chosen"
     """
-    from planforge.app.decisions import deciders, statuses
-    from planforge.app.items import plans
-
     if (override or unlanded) and not reason.strip():
         raise click.UsageError("--override and --unlanded need a reason: --reason TEXT")
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     branch = plans.row(project, plan_id).branch if statuses.unlanded(project, plan_id) else ""
     found = statuses.move(
         project,
@@ -244,7 +230,6 @@ def close(plan_id: str, actor: str | None, reason: str, override: bool, unlanded
 @click.argument("plan_id")
 @actor_option("Who decides")
 @reason_option
-@json_option
 def reopen(plan_id: str, actor: str | None, reason: str) -> None:
     """Reopen a closed or cancelled plan
 
@@ -255,11 +240,9 @@ def reopen(plan_id: str, actor: str | None, reason: str) -> None:
     Example:
       planforge plan reopen 1 --reason "it is wanted after all"
     """
-    from planforge.app.decisions import deciders, statuses
     from planforge.app.overview import report
 
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     found = statuses.reopen(project, plan_id, actor=who, reason=reason)
     lines = [f"{found.plan} is {found.status}", *next_lines(report.about(project, found))]
     show(found, "\n".join(lines))

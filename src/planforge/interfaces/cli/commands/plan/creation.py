@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.interfaces.cli import inputs
-from planforge.interfaces.cli.caller import here
+from planforge.interfaces.cli.caller import deciding, here
 from planforge.interfaces.cli.layout import table
 from planforge.interfaces.cli.options import actor_option
-from planforge.interfaces.cli.output import json_option, show, talk
+from planforge.interfaces.cli.output import JsonCommand, show, talk
 
 if TYPE_CHECKING:
     from planforge.app.plans.adoption import Adopted
@@ -22,12 +22,11 @@ task_option = click.option(
 new_option = click.option("--new", is_flag=True, help="Even if an open plan for the same request exists.")
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("description")
 @inputs.context_options
 @task_option
 @new_option
-@json_option
 def create(description: str, context: str | None, issue: str | None, task: str, new: bool) -> None:
     """Write a plan file from the template, without an agent
 
@@ -48,11 +47,10 @@ def create(description: str, context: str | None, issue: str | None, task: str, 
     show(creation.create(project, description, context=found, task=task, new=new), _made)
 
 
-@click.command(name="import")
+@click.command(name="import", cls=JsonCommand)
 @click.argument("source_", metavar="SOURCE")
 @task_option
 @new_option
-@json_option
 def import_(source_: str, task: str, new: bool) -> None:
     """Import a plan from spec-kit, a GitHub issue or Markdown
 
@@ -73,11 +71,10 @@ def import_(source_: str, task: str, new: bool) -> None:
     show(creation.adopt(project, inputs.source(project, source_), task=task, new=new), _made)
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("plan_ids", metavar="[PLAN]...", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="All plan files that are not known here.")
 @actor_option("Who decides")
-@json_option
 def adopt(plan_ids: tuple[str, ...], every: bool, actor: str | None) -> int:
     """Adopt plan files that this ledger does not know yet
 
@@ -91,13 +88,11 @@ def adopt(plan_ids: tuple[str, ...], every: bool, actor: str | None) -> int:
       planforge plan adopt --all
       planforge plan adopt 7 12
     """
-    from planforge.app.decisions import deciders
     from planforge.app.plans import adoption
 
     if every == bool(plan_ids):
         raise click.UsageError("name the plans, or adopt all of them with --all")
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     found = adoption.adopt(project, plan_ids, actor=who)
     show(found, _adopted)
     for each in found.refused:
@@ -133,8 +128,7 @@ def _made(made: Created) -> list[str]:
     return [*lines, then]
 
 
-@click.command()
-@json_option
+@click.command(cls=JsonCommand)
 def tasks() -> None:
     """List the tasks behind the plans
 

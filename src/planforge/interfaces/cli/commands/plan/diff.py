@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from planforge.app.items import plan_rounds
+from planforge.app.items.plan_rounds import PlanDiff
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import paragraphs, visible
-from planforge.interfaces.cli.output import json_option, show
-
-if TYPE_CHECKING:
-    from planforge.app.items.plan_rounds import PlanDiff
+from planforge.interfaces.cli.output import JsonCommand, show
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-@click.command("diff")
+@click.command("diff", cls=JsonCommand)
 @click.argument("plan_id")
 @click.option(
     "--rounds",
@@ -25,7 +22,6 @@ COLOURS = {"+": "green", "-": "red", "@": "cyan"}
     default=("", ""),
     help="Two audit rounds; `now` is the current file. By default the last round and `now`.",
 )
-@json_option
 def diff(plan_id: str, rounds: tuple[str, str]) -> None:
     """Show what changed between two audits, and why
 
@@ -36,8 +32,6 @@ def diff(plan_id: str, rounds: tuple[str, str]) -> None:
       planforge plan diff 1 --rounds 1 2
       planforge plan diff 1                 # what you changed since the last audit
     """
-    from planforge.app.items import plan_rounds
-
     show(plan_rounds.diff(here(), plan_id, *rounds), _shown)
 
 

@@ -11,7 +11,7 @@ from planforge.errors import InvalidInput
 from planforge.interfaces.cli import inputs
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.layout import cut, listed, table, terminal
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 
 if TYPE_CHECKING:
     from planforge.documents.phases import Phase
@@ -22,10 +22,9 @@ AFTER = 28
 """The most columns for the phases that a phase waits for."""
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("plan", metavar="PLAN|FILE", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--structural", is_flag=True, help="Check only the form; no agent is asked.")
-@json_option
 def audit(plan: Path, structural: bool) -> int:
     """Audit a plan again, or check the form of a Markdown file
 
@@ -81,7 +80,7 @@ def _structural(text: str) -> int:
     return int(found.loops)
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--parallel/--chain",
@@ -95,7 +94,6 @@ def _structural(text: str) -> int:
     show_default=True,
     help="The most files in one phase.",
 )
-@json_option
 def decompose(file: Path, parallel: bool | None, max_files: int) -> None:
     """Show the phases that a Markdown file would be split into
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planforge.app.decisions import deciders
 from planforge.errors import InvalidInput
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.commands.land import ONTO, begun, previewed
 from planforge.interfaces.cli.options import actor_option
-from planforge.interfaces.cli.output import json_option, show, wants_json
+from planforge.interfaces.cli.output import JsonCommand, show, wants_json
 
 if TYPE_CHECKING:
     from planforge.app.plans.pull_requests import PullRequest
@@ -18,14 +19,13 @@ if TYPE_CHECKING:
 PR = "Open a pull request with its evidence through your `gh`, instead of landing it."
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("plan_id")
 @click.option("--onto", metavar="BRANCH", help=ONTO)
 @click.option("--pr", is_flag=True, help=PR)
 @click.option("--remote", metavar="NAME", help="With `--pr`: the remote to push to; by default `origin`.")
 @click.option("--dry-run", is_flag=True, help="Show what would land or be proposed; change nothing.")
 @actor_option("Who proposes it")
-@json_option
 def land(
     plan_id: str, onto: str | None, pr: bool, remote: str | None, dry_run: bool, actor: str | None
 ) -> int:
@@ -45,7 +45,6 @@ def land(
       planforge plan land 17 --pr --onto main --remote upstream
     """
     from planforge.app import landing
-    from planforge.app.decisions import deciders
     from planforge.app.plans import pull_requests
 
     project = here()
@@ -79,10 +78,9 @@ def _told(opened: PullRequest) -> str:
     return "\n".join(lines)
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("plan_id")
 @click.option("--markdown", is_flag=True, help="Print Markdown; the default.")
-@json_option
 def evidence(plan_id: str, markdown: bool) -> None:
     """Show the evidence for a plan on one page
 

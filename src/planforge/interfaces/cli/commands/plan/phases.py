@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planforge.interfaces.cli.caller import here
+from planforge.interfaces.cli.caller import deciding, here
 from planforge.interfaces.cli.event_words import first_line
 from planforge.interfaces.cli.layout import listed, table
 from planforge.interfaces.cli.options import actor_option, reason_option
-from planforge.interfaces.cli.output import json_option, show, talk, wants_json
+from planforge.interfaces.cli.output import JsonCommand, show, talk, wants_json
 from planforge.interfaces.cli.typed import line
 from planforge.kernel.wording import counted
 
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 SIDE_BY_SIDE = "Split the plan into phases that can run at the same time, or into a chain."
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("plan_id")
 @click.option("--regenerate", is_flag=True, help="Regenerate the phases from the current plan.")
 @click.option("--keep-done", is_flag=True, help="With --regenerate: keep finished phases that are unchanged.")
 @click.option("--parallel/--chain", default=None, help=SIDE_BY_SIDE)
-@json_option
 def phases(plan_id: str, regenerate: bool, keep_done: bool, parallel: bool | None) -> None:
     """Show the phases of a plan, or regenerate them
 
@@ -81,12 +80,11 @@ def _warn(view: PhasesView) -> None:
         talk(f"! {view.path}: {difference}")
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("plan_id")
 @click.argument("phase", required=False)
 @actor_option("Who decides")
 @reason_option
-@json_option
 def skip(plan_id: str, phase: str | None, actor: str | None, reason: str) -> None:
     """Skip a phase, so that later phases can run
 
@@ -97,20 +95,17 @@ def skip(plan_id: str, phase: str | None, actor: str | None, reason: str) -> Non
       planforge plan skip 17 --reason "done by hand"
       planforge plan skip 17 phase-3 --reason "not needed any more"
     """
-    from planforge.app.decisions import deciders
     from planforge.app.plans import phases as found
 
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     show(found.skip(project, plan_id, phase, actor=who, reason=reason), _phases)
 
 
-@click.command(name="skip-to")
+@click.command(name="skip-to", cls=JsonCommand)
 @click.argument("plan_id")
 @click.argument("phase")
 @actor_option("Who decides")
 @reason_option
-@json_option
 def skip_to(plan_id: str, phase: str, actor: str | None, reason: str) -> None:
     """Skip all phases before PHASE, so that it runs next
 
@@ -118,9 +113,7 @@ def skip_to(plan_id: str, phase: str, actor: str | None, reason: str) -> None:
     Example:
       planforge plan skip-to 17 phase-4 --reason "the first three landed by hand"
     """
-    from planforge.app.decisions import deciders
     from planforge.app.plans import phases as found
 
-    project = here()
-    who = deciders.person_or_script(project, actor)
+    project, who = deciding(actor)
     show(found.skip_to(project, plan_id, phase, actor=who, reason=reason), _phases)

@@ -6,16 +6,15 @@ import click
 
 from planforge.interfaces.cli.caller import here
 from planforge.interfaces.cli.foreground import drive
-from planforge.interfaces.cli.output import json_option
+from planforge.interfaces.cli.output import JsonCommand
 
 PARALLEL = "Run phases with different files at the same time."
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("plan_id")
 @click.option("--parallel", is_flag=True, help=PARALLEL)
 @click.option("--jobs", type=click.IntRange(min=1), help="The most phases to run at once.")
-@json_option
 def run(plan_id: str, parallel: bool, jobs: int | None) -> int:
     """Run the remaining phases of an approved plan
 
@@ -32,9 +31,8 @@ def run(plan_id: str, parallel: bool, jobs: int | None) -> int:
     return _run(plan_id, parallel=parallel, jobs=jobs)
 
 
-@click.command(name="run-one")
+@click.command(name="run-one", cls=JsonCommand)
 @click.argument("plan_id")
-@json_option
 def run_one(plan_id: str) -> int:
     """Run only the next phase of a plan
 
@@ -45,10 +43,9 @@ def run_one(plan_id: str) -> int:
     return _run(plan_id, only="one")
 
 
-@click.command(name="run-phase")
+@click.command(name="run-phase", cls=JsonCommand)
 @click.argument("plan_id")
 @click.argument("phase")
-@json_option
 def run_phase(plan_id: str, phase: str) -> int:
     """Run PHASE, if all phases that it depends on are done or skipped
 
@@ -60,10 +57,9 @@ def run_phase(plan_id: str, phase: str) -> int:
     return _run(plan_id, only=phase)
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("plan_id")
 @click.argument("phase", required=False)
-@json_option
 def retry(plan_id: str, phase: str | None) -> int:
     """Retry a failed phase, by default the first
 
