@@ -108,7 +108,7 @@ def test_a_change_that_is_not_small_is_kept_and_does_not_land(tmp_path: Path) ->
     (held,) = landing.preview(project, ["fix-001"]).held
     assert held.reason == f"it is not done ({ended.reason})"
     assert overview.overview(project).next == (Action("fix", accept="fix-001", reason=TEXT),)
-    forge, accept = fixes.next_commands(project, "fix-001")
+    forge, accept = fixes.offered(project, plans.row(project, "fix-001"))
     (request,) = forge.items
     assert request.startswith(f"{REQUEST}\n\nFound when fix-001 was tried: it is not small")
     assert accept == Action("fix", accept="fix-001", reason=TEXT)

@@ -112,7 +112,8 @@ def _show(project: Project, command: shapes.PlanShow, speaker: Speaker) -> Reply
         lines += [f"  {finding.severity}: {finding.title}" for finding in last.findings]
     if view.steps:
         lines += ["", *(f"  {step.step} {step.status}: {step.title}" for step in view.steps)]
-    return said("\n".join(lines), data=view, then=report.about(project, plan))
+    others = [each for each in report.about(project, plan.plan) if each != Action("plan show", plan.plan)]
+    return said("\n".join(lines), data=view, then=tuple(others))
 
 
 def _diff(project: Project, command: shapes.PlanDiff, speaker: Speaker) -> Reply:
@@ -151,7 +152,7 @@ def _create(project: Project, command: shapes.PlanCreate, speaker: Speaker) -> R
     return said(
         f"made {made.plan} [{made.status}] {made.title}\nfile: {made.path}",
         data=made,
-        then=(Action("forge", made.plan),),
+        then=report.about(project, made.plan),
     )
 
 
@@ -164,7 +165,7 @@ def _approve(project: Project, command: shapes.PlanApprove, speaker: Speaker) ->
     plan = plans.row(project, command.plan)
     approval = approvals.approve(project, plan.plan, actor=_actor(project, speaker))
     text = f"approved {plan.plan} at {approval.content[:12]} by {approval.actor}"
-    return said(text, data=approval, then=tuple(phases.after_approval(project, plan, approval.content)))
+    return said(text, data=approval, then=report.about(project, plan.plan))
 
 
 def _close(project: Project, command: shapes.PlanClose, speaker: Speaker) -> Reply:
@@ -308,7 +309,7 @@ def _forge_status(project: Project, command: shapes.ForgeStatus, speaker: Speake
         f"{row.run} forges {row.plan}: {row.status}{f', the {row.doing} is at work' if row.doing else ''}"
         for row in found
     ]
-    then = tuple(Action("resume", row.run) for row in found if row.status == "interrupted")
+    then = tuple(row.next for row in found)
     return said("\n".join(lines) or "no forge is under way", data=found, then=then)
 
 

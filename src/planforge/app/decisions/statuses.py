@@ -175,7 +175,7 @@ def reopen(project: Project, name: str, *, actor: str, reason: str) -> PlanRow:
 
 def _decided(project: Project, plan: str, decide: Callable[[], events.ItemMoved]) -> PlanRow:
     from planforge.app import runs
-    from planforge.app.items import plans
+    from planforge.app.items import offers, plans
 
     def write() -> list[Write]:
         runs.require_free(project, plan)
@@ -183,8 +183,11 @@ def _decided(project: Project, plan: str, decide: Callable[[], events.ItemMoved]
 
     try:
         project.ledger.transact(write)
-    except IllegalTransition:
+    except IllegalTransition as error:
         _mark_final(project, plan)
+        found = plans.row(project, plan)
+        if found.status == "DONE" and (ways := offers.about(project, found)):
+            error.hint = Advice("run {}", ways[0])
         raise
     mark_as_recorded(project, plan)
     return plans.row(project, plan)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.actions import TEXT, Action, Advice, Blank, see
+from planforge.actions import Action, Advice, Blank, see
 from planforge.app import runs
 from planforge.app.decisions import approvals, statuses
 from planforge.app.decisions.deciders import require_no_agent, require_other_author
-from planforge.app.items import plans
+from planforge.app.items import offers, plans
 from planforge.app.landing import queue
 from planforge.app.plans import work
 from planforge.errors import Conflict, InvalidInput, NotFound, RefusedByGate
@@ -114,7 +114,7 @@ def accept(project: Project, name: str, *, actor: str, reason: str) -> str:
         ended = story.ended.reason if story.ended else "it has not been carried out"
         raise RefusedByGate(
             f"`{plan.plan}` has no change that passed and waits to be accepted ({ended})",
-            Advice("run {}", retry(plan.plan)),
+            Advice("run {}", Action("fix", again=plan.plan)),
         )
     first = _first_request(project, plan.plan)
     because = f"{actor}: {Redactor.of_environment().text(' '.join(reason.split()))}"
@@ -144,29 +144,13 @@ def of_run(project: Project, run: str) -> FixRequest:
     raise NotFound(f"there is no `{run}` here", see("status"))
 
 
-def next_commands(project: Project, name: str) -> list[Action]:
-    """What a person may do with a fix as it is, the likeliest first."""
-    plan = plans.row(project, name)
-    story = queue.story(project, plan)
-    if plan.status == "DONE" and not story.reopened:
-        return [Action("land", plan.plan)]
-    if story.moved:
-        return []
+def offered(project: Project, plan: PlanRow) -> list[Action]:
+    """What a person may do with a fix as it is; of a change that passed and is not small, a plan, too."""
+    story, found = queue.story(project, plan), ""
     if acceptable(story) and story.ended:
         request = _first_request(project, plan.plan).request
-        return too_large(plan.plan, request, story.ended.reason)
-    return [retry(plan.plan)]
-
-
-def too_large(fix: str, request: str, reason: str) -> list[Action]:
-    """What can be done with a change that passed and is not small: make a plan of it, or accept it."""
-    found = f"{request}\n\nFound when {fix} was tried: {reason}"
-    return [Action("forge", found), Action("fix", accept=fix, reason=TEXT)]
-
-
-def retry(fix: str) -> Action:
-    """Do a fix once more."""
-    return Action("fix", again=fix)
+        found = f"{request}\n\nFound when {plan.plan} was tried: {story.ended.reason}"
+    return offers.about(project, plan, passed=bool(found), found=found)
 
 
 def _title(text: str) -> str:
