@@ -20,6 +20,7 @@ from planforge.app.upkeep import recovery
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, RefusedByGate, StaleView
 from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
+from planforge.workflows.fix import FixRequest
 from planforge.workspace.launch import trees
 from rehearsals import Actions, Rehearsal
 from repositories import git
@@ -89,7 +90,7 @@ def test_they_are_taken_anyway_and_that_is_on_record(tmp_path: Path) -> None:
     at = prepared(tmp_path)
     run, code = fixed(at, "Rewrite everything", anyway=True)
     assert code == 0
-    assert fixes.of_run(Project(at.root), run).anyway == (
+    assert runs.request(Project(at.root), run, FixRequest).anyway == (
         "it says “Rewrite everything”, which is seldom small",
     )
     assert "begun although it says “Rewrite everything”" in at.events(events.RunEnded)[-1].reason

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from planforge.app.landing import lander
 from planforge.app.plans import phases
 from planforge.app.project import Project
 from planforge.app.runs.leasing import Leasing
+from planforge.app.runs.performing import Performer, aside, at_once
 from planforge.app.tasks import facts
 from planforge.errors import NoAgent
 from planforge.kernel import effects
@@ -39,8 +40,6 @@ from planforge.workflows.chat import TakeActions
 from planforge.workspace.git import patches
 from planforge.workspace.landing import branches
 from planforge.workspace.worktrees import Worktrees
-
-Performer = Callable[[Any, Call], Awaitable[object]]
 
 
 def performers(
@@ -91,26 +90,6 @@ def performers(
     for group in needs:
         table |= GROUPS[group].performers(project, run)
     return table
-
-
-def at_once(project: Project, perform: Callable[[Project, Any], object]) -> Performer:
-    """Has a function perform an effect that takes no time."""
-
-    async def performed(effect: Any, call: Call) -> object:
-        del call
-        return perform(project, effect)
-
-    return performed
-
-
-def aside(project: Project, perform: Callable[[Project, Any], object]) -> Performer:
-    """Has a function perform an effect beside whatever else goes on."""
-
-    async def performed(effect: Any, call: Call) -> object:
-        del call
-        return await asyncio.to_thread(perform, project, effect)
-
-    return performed
 
 
 Staged = AbstractContextManager["Cast | None"]

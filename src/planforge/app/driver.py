@@ -6,8 +6,6 @@ import asyncio
 import signal
 from collections.abc import Callable
 
-import msgspec
-
 from planforge.actions import TEXT, Action, Advice
 from planforge.app import cancellation, compose
 from planforge.app.agents.audience import NOBODY, Audience
@@ -33,7 +31,6 @@ from planforge.errors import (
 from planforge.kernel.driver import Driver
 from planforge.kernel.events import CancelRequested, Recorded, RunEnded, RunParked, RunStarted
 from planforge.kernel.locks import held
-from planforge.kernel.payloads import unpack
 from planforge.workflows.flows import FLOWS
 from planforge.workspace import processes
 from planforge.workspace.worktrees import Worktrees
@@ -112,7 +109,7 @@ def _refused(run: str, error: OSError) -> PlanforgeError:
 
 async def _driven(project: Project, started: RunStarted, audience: Audience, cast: Cast | None) -> Ended:
     run, declared = started.run, FLOWS[started.flow]
-    request = msgspec.json.decode(unpack(project.ledger, started.request), type=declared.request)
+    request = table.request(project, run, declared.request)
     secret = screening.finder(project, started.subject)
     worktrees = Worktrees(project.git, project.state, run, secret=secret)
     processes.sweep(project.state)

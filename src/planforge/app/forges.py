@@ -39,10 +39,8 @@ from planforge.kernel.events import (
     PlanForged,
     RecordedFinding,
     RunEnded,
-    RunStarted,
 )
 from planforge.kernel.objects import address
-from planforge.kernel.payloads import unpack
 from planforge.kernel.redaction import Redactor
 from planforge.kernel.wording import CANCELLED
 from planforge.kernel.work.actions import back_or_new, of_run
@@ -187,12 +185,8 @@ def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
 
 def _asked_first(project: Project, plan: str) -> ForgeRequest | None:
     """What the first forge of a plan was asked, of which no draft has come."""
-    query = "SELECT run FROM runs WHERE subject = ? AND flow = ? ORDER BY length(run), run"
-    for (run,) in project.ledger.query(query, plan, FLOW):
-        for item in project.ledger.stream(run):
-            if isinstance(item.event, RunStarted):
-                return msgspec.json.decode(unpack(project.ledger, item.event.request), type=ForgeRequest)
-    return None
+    first = runs.of_subject(project, plan, FLOW)[:1]
+    return runs.request(project, first[0], ForgeRequest) if first else None
 
 
 def _require_sound(project: Project, plan: PlanRow, then: Action) -> None:

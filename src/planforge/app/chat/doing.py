@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from planforge.app.runs.background import Work
     from planforge.documents.imports import Imported
 
+Doing = Callable[["Project", Any, Speaker], Reply]
 OVER = ("DONE", "CLOSED", "CANCELLED")
 RUNNABLE = ("APPROVED", "IMPLEMENTING")
 AGENT = "an agent, by an action"
@@ -54,7 +55,7 @@ def perform(project: Project, command: Command, speaker: Speaker = Speaker()) ->
 # Help
 
 
-def _help(word: str) -> Callable[[Project, Any, Speaker], Reply]:
+def _help(word: str) -> Doing:
     def told(project: Project, command: Command, speaker: Speaker) -> Reply:
         del project, command, speaker
         rows = shapes.rows(word)
@@ -210,43 +211,40 @@ def _end(project: Project, which: Callable[[RunRow], bool], actor: str, reason: 
     return ended
 
 
-def _skip(project: Project, command: shapes.PlanSkip, speaker: Speaker) -> Reply:
-    reason, actor = command.reason or "skipped in a chat", _actor(project, speaker)
-    return _phases_of(phases.skip(project, command.plan, command.phase or None, actor=actor, reason=reason))
+def _skips(skip: Callable[..., PhasesView]) -> Doing:
+    """Leaves out phases, one or all before one, for a reason."""
 
+    def skipped(project: Project, command: shapes.PlanSkip | shapes.PlanSkipTo, speaker: Speaker) -> Reply:
+        reason, actor = command.reason or "skipped in a chat", _actor(project, speaker)
+        return _phases_of(skip(project, command.plan, command.phase or None, actor=actor, reason=reason))
 
-def _skip_to(project: Project, command: shapes.PlanSkipTo, speaker: Speaker) -> Reply:
-    reason, actor = command.reason or "skipped in a chat", _actor(project, speaker)
-    return _phases_of(phases.skip_to(project, command.plan, command.phase, actor=actor, reason=reason))
+    return skipped
 
 
 # Beginning what takes long
 
 
-def _run(project: Project, command: shapes.PlanRun, speaker: Speaker) -> Reply:
-    del speaker
-    plan = plans.row(project, command.plan).plan
-    return _begun(work.begin_plan_run(project, plan, parallel=False), f"carries out {plan}")
+def _carries_out(begin: Callable[[Project, str, str], str], what: str) -> Doing:
+    """Begins a run of a plan: of all that is left of it, or of a phase."""
+
+    def begun(project: Project, command: Any, speaker: Speaker) -> Reply:
+        del speaker
+        plan, phase = plans.row(project, command.plan).plan, getattr(command, "phase", "")
+        return _begun(begin(project, plan, phase), what.format(plan=plan, phase=phase or "what failed"))
+
+    return begun
 
 
-def _run_one(project: Project, command: shapes.PlanRunOne, speaker: Speaker) -> Reply:
-    del speaker
-    plan = plans.row(project, command.plan).plan
-    return _begun(work.begin_plan_run(project, plan, only="one"), f"carries out the next phase of {plan}")
+def _phase(project: Project, plan: str, phase: str) -> str:
+    return work.begin_plan_run(project, plan, only=phase)
 
 
-def _run_phase(project: Project, command: shapes.PlanRunPhase, speaker: Speaker) -> Reply:
-    del speaker
-    plan = plans.row(project, command.plan).plan
-    run = work.begin_plan_run(project, plan, only=command.phase)
-    return _begun(run, f"carries out {command.phase} of {plan}")
+def _next_phase(project: Project, plan: str, _: str) -> str:
+    return work.begin_plan_run(project, plan, only="one")
 
 
-def _retry(project: Project, command: shapes.PlanRetry, speaker: Speaker) -> Reply:
-    del speaker
-    plan = plans.row(project, command.plan).plan
-    run = work.begin_retry(project, plan, command.phase or None)
-    return _begun(run, f"tries {command.phase or 'what failed'} of {plan} again")
+def _again(project: Project, plan: str, phase: str) -> str:
+    return work.begin_retry(project, plan, phase or None)
 
 
 def _audit(project: Project, command: shapes.PlanAudit | shapes.ForgeAudit, speaker: Speaker) -> Reply:
@@ -375,7 +373,7 @@ def _actor(project: Project, speaker: Speaker) -> str:
     return deciders.person_or_script(project, speaker.name)
 
 
-DOING: dict[type[Command], Callable[[Project, Any, Speaker], Reply]] = {
+DOING: dict[type[Command], Doing] = {
     shapes.Help: _help(""),
     shapes.PlanHelp: _help("plan"),
     shapes.ForgeHelp: _help("forge"),
@@ -388,12 +386,12 @@ DOING: dict[type[Command], Callable[[Project, Any, Speaker], Reply]] = {
     shapes.PlanApprove: _approve,
     shapes.PlanClose: _close,
     shapes.PlanCancel: _cancel,
-    shapes.PlanSkip: _skip,
-    shapes.PlanSkipTo: _skip_to,
-    shapes.PlanRun: _run,
-    shapes.PlanRunOne: _run_one,
-    shapes.PlanRunPhase: _run_phase,
-    shapes.PlanRetry: _retry,
+    shapes.PlanSkip: _skips(phases.skip),
+    shapes.PlanSkipTo: _skips(phases.skip_to),
+    shapes.PlanRun: _carries_out(_phase, "carries out {plan}"),
+    shapes.PlanRunOne: _carries_out(_next_phase, "carries out the next phase of {plan}"),
+    shapes.PlanRunPhase: _carries_out(_phase, "carries out {phase} of {plan}"),
+    shapes.PlanRetry: _carries_out(_again, "tries {phase} of {plan} again"),
     shapes.PlanAudit: _audit,
     shapes.PlanLand: _land,
     shapes.ForgeCreate: _forge,

@@ -17,7 +17,6 @@ import msgspec
 from planforge.app.items import phase_views, plans
 from planforge.app.items.phase_views import Made, PhaseView
 from planforge.documents import phases as documents
-from planforge.documents.phases import Phase, PhaseKind
 from planforge.documents.plan import content_hash
 from planforge.kernel import events
 from planforge.kernel.files import read_regular
@@ -57,23 +56,12 @@ def catch_up(project: Project, plan: str) -> None:
 
 def _rendered(project: Project, plan: PlanRow, made: Made) -> str:
     shown = phase_views.shown(project, plan, made.event)
-    phases = tuple(
-        Phase(
-            id=phase.id,
-            title=phase.title,
-            kind=PhaseKind(phase.kind),
-            files=phase.files,
-            depends_on=phase.depends_on,
-            change_spec=phase.change_spec,
-        )
-        for phase in shown
-    )
     return documents.render_phases(
         plan.plan,
         plan.path,
         made.event.content,
         made.at[:10],
-        phases,
+        shown,
         {phase.id: phase.status for phase in shown},
         updated=plan.updated_at[:10],
         details=_details(project, plan.plan, shown, made.seq),

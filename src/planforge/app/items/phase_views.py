@@ -23,15 +23,9 @@ if TYPE_CHECKING:
     from planforge.workspace.git import Git
 
 
-class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
+class PhaseView(Phase, frozen=True, kw_only=True):
     """One phase and how far it has come."""
 
-    id: str
-    title: str
-    kind: str
-    files: tuple[str, ...]
-    depends_on: tuple[str, ...]
-    change_spec: str
     status: str = "pending"
     attempts: int = 0
     commit: str = ""
@@ -116,18 +110,11 @@ def present_in(directory: Path, text: str) -> tuple[str, ...]:
 
 def view(phase: Phase, row: StepRow | None) -> PhaseView:
     """A phase as far as it has come."""
-    shown = PhaseView(
-        id=phase.id,
-        title=phase.title,
-        kind=phase.kind.value,
-        files=phase.files,
-        depends_on=phase.depends_on,
-        change_spec=phase.change_spec,
-    )
+    said = {name: getattr(phase, name) for name in phase.__struct_fields__}
     if row is None:
-        return shown
-    return msgspec.structs.replace(
-        shown,
+        return PhaseView(**said)
+    return PhaseView(
+        **said,
         status=row.status,
         attempts=row.attempts,
         commit=row.landed,

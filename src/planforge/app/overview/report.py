@@ -269,11 +269,7 @@ class _Teller:
         attempt.findings, attempt.protected = event.findings, event.protected
 
     @take.register
-    def _(self, event: events.VerifyOk) -> None:
-        self._attempt(event.step, event.attempt).evidence.append(event.evidence)
-
-    @take.register
-    def _(self, event: events.VerifyFailed) -> None:
+    def _(self, event: events.VerifyOk | events.VerifyFailed) -> None:
         self._attempt(event.step, event.attempt).evidence.append(event.evidence)
 
     @take.register

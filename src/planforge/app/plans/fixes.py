@@ -27,6 +27,8 @@ from planforge.kernel.paths import normalise_all
 from planforge.kernel.redaction import Redactor
 from planforge.kernel.work.items import Kind, following, is_named
 from planforge.rules import small
+from planforge.workflows.fix import FixRequest
+from planforge.workflows.plan_run import GATE
 
 if TYPE_CHECKING:
     from planforge.app.items.plans import PlanRow
@@ -56,8 +58,6 @@ def begin(
     Refused, with nothing on record, if the words do not sound small and nobody says `anyway`. The fix that it
     is done `instead_of` is given up at the same moment.
     """
-    from planforge.workflows.plan_run import GATE
-
     require_no_agent(project)
     require_other_author(project, "", actor)
     text = Redactor.of_environment().text(request.strip())
@@ -104,8 +104,6 @@ def again(project: Project, name: str, *, actor: str, anyway: bool = False) -> s
 
 def accept(project: Project, name: str, *, actor: str, reason: str) -> str:
     """Record that somebody takes a change that passed and is not small, exactly as it is; its run."""
-    from planforge.workflows.plan_run import GATE
-
     if not reason.strip():
         raise InvalidInput("an acceptance needs a reason", "say why: `--reason TEXT`")
     plan, story = _idle(project, name)
@@ -132,18 +130,6 @@ def acceptable(story: Story) -> str:
     return ended.commit if ended.commit in story.applied else ""
 
 
-def of_run(project: Project, run: str) -> FixRequest:
-    """What the run of a fix was asked for."""
-    from planforge.kernel.events import RunStarted
-    from planforge.kernel.payloads import unpack
-    from planforge.workflows.fix import FixRequest
-
-    for recorded in project.ledger.stream(run):
-        if isinstance(recorded.event, RunStarted):
-            return msgspec.json.decode(unpack(project.ledger, recorded.event.request), type=FixRequest)
-    raise NotFound(f"there is no `{run}` here", see("status"))
-
-
 def offered(project: Project, plan: PlanRow) -> list[Action]:
     """What a person may do with a fix as it is; of a change that passed and is not small, a plan, too."""
     story, found = queue.story(project, plan), ""
@@ -167,8 +153,6 @@ def _next(project: Project) -> str:
 
 
 def _asked(project: Project, fix: str, title: str, request: str, content: str, base: str) -> FixRequest:
-    from planforge.workflows.fix import FixRequest
-
     settings = project.settings.run
     return FixRequest(
         fix=fix,
@@ -200,9 +184,6 @@ def _idle(project: Project, name: str) -> tuple[PlanRow, Story]:
 
 
 def _first_request(project: Project, fix: str) -> FixRequest:
-    found = project.ledger.query(
-        "SELECT run FROM runs WHERE subject = ? AND flow = ? ORDER BY length(run), run LIMIT 1", fix, FLOW
-    )
-    for (run,) in list(found):
-        return of_run(project, run)
+    for run in runs.of_subject(project, fix, FLOW):
+        return runs.request(project, run, FixRequest)
     raise NotFound(f"there is no `{fix}` here", see("status"))

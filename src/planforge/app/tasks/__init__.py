@@ -13,14 +13,27 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import REQUEST, Action, Advice, Blank
-from planforge.app import runs
+from planforge.app import landing, runs
+from planforge.app.agents.casting import Casting
+from planforge.app.context import gather
+from planforge.app.decisions import deciders
 from planforge.app.items import documents, offers, task_rows
 from planforge.app.items.task_rows import StageRow, TaskRow
+from planforge.app.landing import queue
+from planforge.app.plans import work
+from planforge.app.tasks import pipelines
+from planforge.documents.plan import slug
 from planforge.errors import Conflict, InvalidInput, RefusedByGate
+from planforge.kernel import events
+from planforge.kernel.effects import ReadDocument
+from planforge.kernel.events import ItemMoved, ItemOpened, StageEnded, TaskEnded
+from planforge.kernel.filters import Filter, read
 from planforge.kernel.ledger import Write
 from planforge.kernel.work.actions import Known, offered
 from planforge.kernel.work.items import Kind, following
+from planforge.kernel.work.lifecycle.tables import TASK
 from planforge.rules.gates.evaluation import VOID
+from planforge.workflows.course import Course, PipelineRequest, Player, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -139,10 +152,6 @@ def next_stage(found: TaskRow, course: Course) -> str:
 
 def _round_cost(project: Project, found: TaskRow, name: str) -> str:
     """What one more round is likely to cost: the mean of those that there were, as far as agents said."""
-    from planforge.app.tasks import pipelines
-    from planforge.kernel.events import StageEnded
-    from planforge.kernel.filters import Filter, read
-
     of = pipelines.find(project.root, found.pipeline)
     index = of.index(name)
     first = of.back_to(index) if of.stages[index].verdict else index
@@ -159,8 +168,6 @@ def _round_cost(project: Project, found: TaskRow, name: str) -> str:
 
 def _stage_after_text(project: Project, found: TaskRow) -> tuple[str, str]:
     """The document that a task is stuck at and the stage after it; empty if it is not about writing one."""
-    from planforge.app.tasks import pipelines
-
     of = pipelines.find(project.root, found.pipeline).stages
     index = next((number for number, each in enumerate(of) if each.name == found.stage), len(of))
     if not found.stuck or index + 1 >= len(of) or not of[index].writes:
@@ -173,8 +180,6 @@ def _stage_after_text(project: Project, found: TaskRow) -> tuple[str, str]:
 
 def _is_judged(project: Project, found: TaskRow) -> bool:
     """Whether somebody's judgement is what it is stuck at."""
-    from planforge.app.tasks import pipelines
-
     of = pipelines.find(project.root, found.pipeline)
     return any(each.name == found.stage and each.verdict not in ("", "evidence") for each in of.stages)
 
@@ -184,9 +189,6 @@ def _is_judged(project: Project, found: TaskRow) -> bool:
 
 def begin(project: Project, pipeline: str, request: str) -> str:
     """Open a task and record its run; nothing is started yet."""
-    from planforge.app.plans import work
-    from planforge.app.tasks import pipelines
-
     chosen = pipelines.runnable(project, pipeline)
     work.require_request(request)
     players = _players(project, chosen)
@@ -202,10 +204,6 @@ def begin(project: Project, pipeline: str, request: str) -> str:
 
 
 def _opened(project: Project, chosen: Pipeline, title: str, request: str) -> ItemOpened:
-    from planforge.app.plans import work
-    from planforge.documents.plan import slug
-    from planforge.kernel.events import ItemOpened
-
     directory = project.settings.run.tasks
     if not (project.root / directory).resolve().is_relative_to(project.root.resolve()):
         raise InvalidInput(f"`run.tasks` leads out of the repository: `{directory}`")
@@ -218,9 +216,6 @@ def _opened(project: Project, chosen: Pipeline, title: str, request: str) -> Ite
 
 def resume(project: Project, name: str, *, at: str, rounds: int, actor: str, reason: str = "") -> str:
     """Have a task go on at a stage, as somebody wants it to; the new run."""
-    from planforge.app.plans import work
-    from planforge.app.tasks import pipelines
-
     found = task_rows.row(project, name)
     chosen = pipelines.runnable(project, found.pipeline)
     _require_resumable(project, found, actor)
@@ -253,9 +248,6 @@ def _is_refused(found: TaskRow) -> bool:
 
 def _on_what_has_landed(project: Project, found: TaskRow, left: PipelineRequest) -> PipelineRequest:
     """Have the change made anew on top of what it could not be merged with; the earlier one is kept."""
-    from planforge.app import landing
-    from planforge.app.landing import queue
-
     story = queue.story_of_task(project, found)
     base = landing.base_after(project, story)
     landing.begin_task_again(project, story, base)
@@ -265,9 +257,6 @@ def _on_what_has_landed(project: Project, found: TaskRow, left: PipelineRequest)
 
 def _course(project: Project, found: TaskRow) -> Course:
     """A task as it is on disk, in git and on record now."""
-    from planforge.app.tasks import pipelines
-    from planforge.workflows.course import Course
-
     chosen = pipelines.find(project.root, found.pipeline)
     commit, standing = _left_by_earlier_runs(project, found, chosen)
     base = _base(project, found) or project.git.commit_of("HEAD")
@@ -280,9 +269,6 @@ def _left_by_earlier_runs(
     project: Project, found: TaskRow, chosen: Pipeline
 ) -> tuple[str, tuple[Standing, ...]]:
     """The change that there is, and what the stages of the pipeline came to; documents as they are now."""
-    from planforge.app.landing import queue
-    from planforge.workflows.course import Standing
-
     known = {stage.name for stage in chosen.stages}
     came = [each for each in task_rows.stages(project, found.task) if each.stage in known]
     # A change that could not land is made anew.
@@ -305,30 +291,17 @@ def _left_by_earlier_runs(
 
 def _object(project: Project, task: str, name: str) -> str:
     """The object of a document as it is on disk; empty if there is none."""
-    from planforge.kernel.effects import ReadDocument
-
     return documents.read(project, ReadDocument(task=task, name=name)).object if name else ""
 
 
 def _base(project: Project, found: TaskRow) -> str:
     """The commit that the task began at, or that its change was begun again at."""
-    from planforge.kernel.events import RunStarted
-    from planforge.kernel.payloads import unpack
-    from planforge.workflows.course import PipelineRequest
-
-    query = "SELECT run FROM runs WHERE subject = ? AND flow = 'pipeline' ORDER BY length(run) DESC, run DESC"
-    for (run,) in list(project.ledger.query(query, found.task)):
-        for recorded in project.ledger.stream(run):
-            if isinstance(recorded.event, RunStarted):
-                body = unpack(project.ledger, recorded.event.request)
-                return msgspec.json.decode(body, type=PipelineRequest).base
-    return ""
+    known = runs.of_subject(project, found.task, "pipeline")
+    return runs.request(project, known[-1], PipelineRequest).base if known else ""
 
 
 def _as_opened(found: TaskRow) -> ItemOpened:
     """A task as it was opened."""
-    from planforge.kernel.events import ItemOpened
-
     said = {field: getattr(found, field) for field in ("title", "request", "path", "pipeline")}
     return ItemOpened(item=found.task, **said)
 
@@ -337,8 +310,6 @@ def _request(
     project: Project, chosen: Pipeline, players: dict[str, Player], opened: ItemOpened, base: str
 ) -> Callable[[str], PipelineRequest]:
     """Makes the request of a run once the run has its name."""
-    from planforge.workflows.course import PipelineRequest
-
     base_tree = project.git.tree_of(base)
 
     def asked(run: str) -> PipelineRequest:
@@ -362,9 +333,6 @@ def _request(
 
 def _players(project: Project, chosen: Pipeline) -> dict[str, Player]:
     """Every role of a pipeline."""
-    from planforge.app.context import gather
-    from planforge.workflows.course import Player
-
     library = gather.library(project)
     named = {role for stage in chosen.stages for role in (stage.role, stage.revised_by) if role}
     library.require(named)
@@ -374,9 +342,6 @@ def _players(project: Project, chosen: Pipeline) -> dict[str, Player]:
 
 def _require_agents(project: Project, chosen: Pipeline) -> None:
     """Refuse what nobody could play: each role that an agent plays needs one."""
-    from planforge.app.agents.casting import Casting
-    from planforge.app.context import gather
-
     library = gather.library(project)
     asked = sorted(_asked_of_agents(chosen.stages))
     Casting(project).require({role: library.role(role).access for role in asked})
@@ -393,9 +358,6 @@ def _asked_of_agents(of: tuple[Stage, ...]) -> set[str]:
 
 def override(project: Project, name: str, *, stage: str, actor: str, reason: str) -> TaskRow:
     """Let a stage pass in a person's own name, for exactly what there is now."""
-    from planforge.app.tasks import pipelines
-    from planforge.kernel.events import StageEnded
-
     found = task_rows.row(project, name)
     chosen = pipelines.find(project.root, found.pipeline)
     of = chosen.stages[chosen.index(stage)]
@@ -447,9 +409,6 @@ def abandon(project: Project, name: str, *, actor: str, reason: str) -> TaskRow:
 
 def stopped(project: Project, task: str, run: str, reason: str) -> list[Event]:
     """What to record of a task whose run is cancelled; nothing if it is none, or not under way."""
-    from planforge.kernel.events import ItemMoved, TaskEnded
-    from planforge.kernel.work.lifecycle.tables import TASK
-
     found = project.ledger.select(task_rows.TaskRow, "tasks WHERE task = ?", task)
     if not found or found[0].status in (*task_rows.FINAL, *task_rows.STUCK):
         return []
@@ -461,9 +420,6 @@ def stopped(project: Project, task: str, run: str, reason: str) -> list[Event]:
 
 
 def _move(project: Project, task: str, event: str, *also: Event, actor: str, reason: str) -> None:
-    from planforge.kernel.events import ItemMoved
-    from planforge.kernel.work.lifecycle.tables import TASK
-
     def decide() -> list[Write]:
         status = TASK.after(task_rows.row(project, task).status, event, task)
         moved = ItemMoved(item=task, by=event, status=status, actor=actor, reason=reason)
@@ -479,8 +435,6 @@ def _require_resumable(project: Project, found: TaskRow, actor: str) -> None:
 
 
 def _require_possible(project: Project, found: TaskRow, actor: str) -> None:
-    from planforge.app.decisions import deciders
-
     deciders.require_other_author(project, found.task, actor)
     if busy := offers.at_work(project, found.task):
         resume, end = Action("resume", busy.run), Action("cancel", busy.run)
@@ -516,8 +470,6 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 def progress(project: Project, name: str) -> Iterator[Progress]:
     """Everything that happened to a task, oldest first."""
-    from planforge.kernel.filters import Filter, read
-
     task = task_rows.row(project, name).task
     kinds = ("StageStarted", "StageEnded", "FrictionNoted", "ItemMoved", "TaskEnded")
     for recorded in read(project.ledger, Filter(kinds=kinds)):
@@ -526,8 +478,6 @@ def progress(project: Project, name: str) -> Iterator[Progress]:
 
 
 def _progress(recorded: Recorded) -> Progress:
-    from planforge.kernel import events
-
     match recorded.event:
         case events.StageStarted() as begun:
             said = (begun.name, begun.name.split(":")[1], "start", f"{begun.stage} begins")
