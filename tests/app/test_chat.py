@@ -210,7 +210,11 @@ def test_a_flag_that_a_chat_does_not_have_is_never_said_alone(at: Rehearsal, pro
 
 def test_what_a_chat_says_to_type_can_be_typed_there(project: Project) -> None:
     found = overview.overview(project)
-    assert list(map(worded, found.next)) == ["`!plan show plan-001`", "`!plan approve plan-001`"]
+    assert list(map(worded, found.next)) == [
+        "`!plan show plan-001`",
+        "`!plan approve plan-001`",
+        "`!forge plan-001`",
+    ]
     assert [worded(each.command) for each in found.waiting] == ["`!plan show plan-001`"]
 
 

@@ -20,6 +20,7 @@ from planforge.app.upkeep import recovery
 from planforge.errors import InvalidInput, NeedsPerson, NotFound, RefusedByGate, StaleView
 from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
+from planforge.workflows.fix import FixRequest
 from planforge.workspace.launch import trees
 from rehearsals import Actions, Rehearsal
 from repositories import git
@@ -89,7 +90,7 @@ def test_they_are_taken_anyway_and_that_is_on_record(tmp_path: Path) -> None:
     at = prepared(tmp_path)
     run, code = fixed(at, "Rewrite everything", anyway=True)
     assert code == 0
-    assert fixes.of_run(Project(at.root), run).anyway == (
+    assert runs.request(Project(at.root), run, FixRequest).anyway == (
         "it says “Rewrite everything”, which is seldom small",
     )
     assert "begun although it says “Rewrite everything”" in at.events(events.RunEnded)[-1].reason
@@ -108,7 +109,7 @@ def test_a_change_that_is_not_small_is_kept_and_does_not_land(tmp_path: Path) ->
     (held,) = landing.preview(project, ["fix-001"]).held
     assert held.reason == f"it is not done ({ended.reason})"
     assert overview.overview(project).next == (Action("fix", accept="fix-001", reason=TEXT),)
-    forge, accept = fixes.next_commands(project, "fix-001")
+    forge, accept = fixes.offered(project, plans.row(project, "fix-001"))
     (request,) = forge.items
     assert request.startswith(f"{REQUEST}\n\nFound when fix-001 was tried: it is not small")
     assert accept == Action("fix", accept="fix-001", reason=TEXT)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import planforge
-from planforge.actions import TEXT, Action, Advice, Hint
+from planforge.actions import TEXT, Action, Advice
 from planforge.app import compose, driver, runs
 from planforge.app.chat import endings
 from planforge.app.history import replays
@@ -18,7 +18,7 @@ from planforge.app.overview import report
 from planforge.app.project import Project
 from planforge.errors import Diverged, RefusedByGate
 from planforge.kernel.effects import ReadPlan
-from planforge.workflows.flows import DECLARED, FLOWS, Declaration, Outcome, Story
+from planforge.workflows.flows import DECLARED, FLOWS, Declaration, Outcome
 from rehearsals import Rehearsal, copied
 from texts import forged
 
@@ -48,10 +48,6 @@ async def other_count(request: CountRequest) -> CountResult:
     return await count(request)
 
 
-def _after(story: Story) -> tuple[Hint, ...]:
-    return (Action("plan show", story.plan),)
-
-
 COUNT = Declaration(
     name="count",
     flow=count,
@@ -59,7 +55,6 @@ COUNT = Declaration(
     outcome=lambda result: Outcome(result.enough, f"it has {result.words} words", 0 if result.enough else 5),
     again=lambda plan: Advice("{} is enough", Action("plan show", plan)),
     end=lambda run, plan: Action("plan cancel", plan, run=run),
-    following=_after,
 )
 
 
@@ -94,7 +89,7 @@ def test_a_flow_is_added_by_its_declaration_alone(project: Project, monkeypatch:
     assert (ended.succeeded, ended.exit_code) == (True, 0)
     assert ended.reason.startswith("it has ")
     story = report.of_run(project, run)
-    assert report.following(project, story) == (Action("plan show", "plan-001"),)
+    assert report.following(project, story)[0] == Action("plan show", "plan-001")
     assert replays.replay(project, run).difference is None
 
     work = driver.drive_beside(project, begun(project, enough=100_000))

@@ -100,8 +100,9 @@ def test_a_conflict_opens_the_step_again_with_both_sides_and_the_others_land(fie
     assert plans.row(field.project, three).status == "DONE"
     report = landing.report(field.project, f"run-{field.runs:03d}")
     assert report.next == [
+        Action("plan show", two),
         Action("plan approve", two),
-        Action("plan run", two),
+        Action("forge", two),
         Action("land", update_checkout=True),
     ]
 

@@ -15,7 +15,7 @@ from planforge.app import cancellation, driver, landing, runs, tasks
 from planforge.app.decisions import gates
 from planforge.app.decisions.deciders import Current
 from planforge.app.history import proof_checks, proofs, replays
-from planforge.app.items import task_rows
+from planforge.app.items import documents, task_rows
 from planforge.app.overview import overview
 from planforge.app.project import Project
 from planforge.app.tasks import facts, pipelines
@@ -29,7 +29,7 @@ from planforge.errors import (
     StaleView,
 )
 from planforge.interfaces.cli.typed import line, text
-from planforge.kernel.effects import ReadFacts
+from planforge.kernel.effects import ReadFacts, WriteDocument
 from planforge.kernel.events import (
     DecisionMade,
     DecisionUsed,
@@ -278,7 +278,7 @@ def test_a_committed_task_lands_through_the_queue_like_a_plan(
     before = git(project.root, "rev-parse", "HEAD")
     assert "next: planforge land task-001" in call("pipeline", "run", "short", "Count lines").out
     assert "planforge land task-001" in call("task", "show", "1").out
-    assert call("status", "--json").document["next"] == ["planforge land task-001"]
+    assert call("status", "--json").document["next"] == ["planforge land"]
     assert "task-001" in call("land", "--dry-run").out
     assert call("task", "resume", "1", "--as", "Ada").code == RefusedByGate.exit_code
     landed = call("land", "task-001")
@@ -352,7 +352,7 @@ def test_a_task_that_conflicts_at_landing_is_done_again_on_what_has_landed(
     assert found.status == "code-revision-required"
     assert "it conflicts with `planforge/landed/main` in `lines.py`" in call("task", "show", "1").out
     assert tasks.view(project, "1").next[0].command == Action("task resume", "task-001", at="implement")
-    assert call("status", "--json").document["next"] == ["planforge task show task-001"]
+    assert call("status", "--json").document["next"] == ["planforge task resume task-001"]
     assert call("task", "resume", "1", "--as", "Ada").code == 0
     prompt = _prompts(project, runs.rows(project)[-1].run)[0]
     assert "an earlier change did not land" in prompt
@@ -419,10 +419,12 @@ def test_a_document_that_a_person_edits_while_it_is_written_is_left_as_it_is(sho
     path = project.root / task_rows.row(project, "1").path / "PLAN.md"
     path.write_text("mine")
     with pytest.raises(PlanEdited, match="was edited"):
-        tasks.write_document(project, "task-001", "PLAN.md", "theirs", "what it was")
+        documents.write(
+            project, WriteDocument(task="task-001", name="PLAN.md", text="theirs", replaces="what it was")
+        )
     assert path.read_text() == "mine"
     with pytest.raises(InvalidInput):
-        tasks.write_document(project, "task-001", "../PLAN.md", "theirs", "")
+        documents.write(project, WriteDocument(task="task-001", name="../PLAN.md", text="theirs"))
 
 
 @pytest.mark.dear

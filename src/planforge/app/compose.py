@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from planforge.app import demo, tasks
+from planforge.app import demo
 from planforge.app import landing as landing_runs
 from planforge.app.agents.audience import NOBODY, Audience
 from planforge.app.agents.calls import Asking
@@ -25,17 +25,17 @@ from planforge.app.chat import talking
 from planforge.app.context import gather, handoffs, survey
 from planforge.app.decisions import approvals, gates, questions, statuses
 from planforge.app.evidence import gatherer, screening
-from planforge.app.items import phase_file, plans
+from planforge.app.items import documents, phase_file
 from planforge.app.landing import lander
 from planforge.app.plans import phases
 from planforge.app.project import Project
 from planforge.app.runs.leasing import Leasing
+from planforge.app.runs.performing import Performer, aside, at_once
 from planforge.app.tasks import facts
-from planforge.errors import NoAgent, PlanEdited
+from planforge.errors import NoAgent
 from planforge.kernel import effects
 from planforge.kernel.driver import Call, Performers
 from planforge.kernel.evidence import Evidence
-from planforge.kernel.objects import address, write_atomically
 from planforge.workflows.chat import TakeActions
 from planforge.workspace.git import patches
 from planforge.workspace.landing import branches
@@ -57,22 +57,22 @@ def performers(
     Somebody may attend to its leases, and somebody may follow it.
     """
     worker = Worker(project, run, plan, leasing or Leasing(project, run), audience, cast)
-    table: dict[Any, Callable[[Any, Call], Awaitable[object]]] = {
+    table: dict[Any, Performer] = {
         effects.GatherContext: worker.gather_context,
-        effects.Survey: worker.survey,
-        effects.ReadFiles: worker.read_files,
+        effects.Survey: aside(project, survey.survey),
+        effects.ReadFiles: aside(project, survey.read),
         effects.RunAgent: worker.run_agent,
         effects.AskHuman: worker.ask_human,
         effects.GiveApproval: worker.give_approval,
         effects.TakeApproval: worker.take_approval,
-        effects.ReadPlan: worker.read_plan,
-        effects.WritePlan: worker.write_plan,
+        effects.ReadPlan: at_once(project, documents.read_plan),
+        effects.WritePlan: at_once(project, documents.write_plan),
         effects.MarkPlan: worker.mark_plan,
-        effects.ReadPhases: worker.read_phases,
+        effects.ReadPhases: aside(project, phases.read),
         effects.ShowPhases: worker.show_phases,
-        effects.ReadDocument: worker.read_document,
-        effects.WriteDocument: worker.write_document,
-        effects.ReadFacts: worker.read_facts,
+        effects.ReadDocument: at_once(project, documents.read),
+        effects.WriteDocument: at_once(project, documents.write),
+        effects.ReadFacts: at_once(project, facts.found),
         effects.OpenWorktree: worker.open_worktree,
         effects.CloseWorktree: worker.close_worktree,
         effects.OpenBranch: worker.open_branch,
@@ -103,7 +103,7 @@ def _as_it_is(project: Project, subject: str) -> Staged:
 class Group(NamedTuple):
     """What some flows need besides what every flow does."""
 
-    performers: Callable[[Project, str], Mapping[Any, Callable[[Any, Call], Awaitable[object]]]]
+    performers: Callable[[Project, str], Mapping[Any, Performer]]
     """Who performs its effects, in a run."""
     staged: Callable[[Project, str], Staged] = _as_it_is
     """What has to be there while a run of a subject is driven; who plays, if not the usual agents."""
@@ -165,16 +165,6 @@ class Worker:
             knows, tools = False, True
         return gather.gather(self._project, effect, knows=knows, tools=tools)
 
-    async def survey(self, effect: effects.Survey, call: Call) -> effects.Surveyed:
-        """Find the files that a text may be about."""
-        del call
-        return await asyncio.to_thread(survey.survey, self._project, effect)
-
-    async def read_files(self, effect: effects.ReadFiles, call: Call) -> effects.GatheredPart:
-        """Read files that an agent is to see."""
-        del call
-        return await asyncio.to_thread(survey.read, self._project, effect)
-
     async def ask_human(self, effect: effects.AskHuman, call: Call) -> effects.Reply:
         """Nobody is at hand here: the question is left for a person, and the run waits."""
         return questions.reply(self._project, effect, call, self._plan)
@@ -190,54 +180,15 @@ class Worker:
 
     # Documents
 
-    async def read_plan(self, effect: effects.ReadPlan, call: Call) -> effects.DocumentText:
-        """Read the file and keep what it said."""
-        del call
-        text = plans.text(self._project, plans.row(self._project, effect.plan))
-        return effects.DocumentText(text=text, object=self._project.ledger.objects.put(text.encode()))
-
-    async def write_plan(self, effect: effects.WritePlan, call: Call) -> effects.DocumentText:
-        """Write the file, unless what is there is neither what we left nor what we are to write."""
-        del call
-        content = effect.text.encode()
-        path = self._project.root / plans.row(self._project, effect.plan).path
-        found = address(path.read_bytes()) if path.exists() else None
-        if found not in (effect.replaces, address(content)):
-            what = "was edited" if found else "was removed"
-            raise PlanEdited(f"`{path.name}` {what} while Planforge was working on it; it is left as it is")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content)
-        return effects.DocumentText(text=effect.text, object=self._project.ledger.objects.put(content))
-
     async def mark_plan(self, effect: effects.MarkPlan, call: Call) -> None:
         """Write the status line."""
         del call
         statuses.mark(self._project, effect.plan, effect.status)
 
-    async def read_phases(self, effect: effects.ReadPhases, call: Call) -> effects.KnownPhases:
-        """Look up how far each phase has come."""
-        del call
-        return await asyncio.to_thread(phases.read, self._project, effect)
-
     async def show_phases(self, effect: effects.ShowPhases, call: Call) -> None:
         """Write the phases file as the ledger has them now."""
         del call
         phase_file.write(self._project, effect.plan)
-
-    async def read_document(self, effect: effects.ReadDocument, call: Call) -> effects.DocumentText:
-        """Read the file and keep what it said."""
-        del call
-        return tasks.read_document(self._project, effect.task, effect.name)
-
-    async def write_document(self, effect: effects.WriteDocument, call: Call) -> effects.DocumentText:
-        """Write the file, unless a person has edited it meanwhile."""
-        del call
-        return tasks.write_document(self._project, effect.task, effect.name, effect.text, effect.replaces)
-
-    async def read_facts(self, effect: effects.ReadFacts, call: Call) -> effects.FoundFacts:
-        """Look up what gates are held against."""
-        del call
-        return facts.found(self._project, effect)
 
     # Worktrees, commits, checks, landing
 

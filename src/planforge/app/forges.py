@@ -16,8 +16,8 @@ from planforge.actions import Action, Advice, Hint
 from planforge.app import cancellation, runs
 from planforge.app.context.gather import constraints
 from planforge.app.decisions import approvals
-from planforge.app.items import phase_views, plan_rounds, plans
-from planforge.app.plans import creation, fixes, work
+from planforge.app.items import offers, phase_views, plan_rounds, plans
+from planforge.app.plans import creation, fixes, phases, work
 from planforge.documents import requests
 from planforge.documents.plan import (
     content_hash,
@@ -39,12 +39,11 @@ from planforge.kernel.events import (
     PlanForged,
     RecordedFinding,
     RunEnded,
-    RunStarted,
 )
 from planforge.kernel.objects import address
-from planforge.kernel.payloads import unpack
 from planforge.kernel.redaction import Redactor
 from planforge.kernel.wording import CANCELLED
+from planforge.kernel.work.actions import back_or_new, of_run
 from planforge.rules.auto_implement import CAP_REACHED, Forged, Refusal, refusal
 from planforge.rules.findings import Severity
 from planforge.rules.verdicts import Verdict
@@ -101,7 +100,7 @@ def _require_request(project: Project, words: str) -> None:
         raise InvalidInput(
             f"`{words.strip()}` is a name, not a request", Advice("run {}", Action("forge", named.name))
         )
-    if named and named.kind == "fix" and (ways := fixes.next_commands(project, named.name)):
+    if named and named.kind == "fix" and (ways := fixes.offered(project, plans.row(project, named.name))):
         raise InvalidInput(f"`{words.strip()}` is a fix, not a request", Advice("run {}", ways[-1]))
     open_ = [row for row in plans.rows(project) if row.status in ("DRAFT", "REVIEW") and row.path]
     if open_ and words.strip() and not named and requests.means_nothing(words):
@@ -128,25 +127,21 @@ def again(project: Project, name: str, *, cap: int | None = None) -> Begun:
             return Begun(run=_resumed(project, plan, cap))
         case "APPROVED" | "IMPLEMENTING":
             return Begun(run=work.begin_plan_run(project, plan.plan, parallel=False), approved=True)
-    raise _refusal(plan)
+    raise _refusal(project, plan)
 
 
-def _refusal(plan: PlanRow) -> RefusedByGate:
-    show, back = Action("plan show", plan.plan), plans.back_or_new(plan)
-    if plan.object and plan.status == "CANCELLED":
-        back = Advice("{}; its text is still there: {}", back, show)
-    approve = Action("plan approve", plan.plan)
-    ways: dict[str, Hint] = {
-        "AUDITING": Advice("its finished work is being audited: {}", show),
-        "DONE": Advice(
-            "land it with {}, or edit `{}` and approve it again: {}", Action("land"), plan.path, approve
-        ),
-        "CLOSED": back,
-        "CANCELLED": back,
-    }
+def _refusal(project: Project, plan: PlanRow) -> RefusedByGate:
+    hint: Hint = back_or_new(plan.plan)
     if plan.status == "CANCELLED" and plan.object:
-        ways["CANCELLED"] = Advice("{}; its text is there still: {}", back, show)
-    return RefusedByGate(f"`{plan.plan}` is {plan.status}: there is nothing to forge", ways.get(plan.status))
+        hint = Advice("{}; its text is still there: {}", hint, Action("plan show", plan.plan))
+    elif plan.status == "AUDITING":
+        hint = Advice("its finished work is being audited: {}", Action("plan show", plan.plan))
+    elif plan.status == "DONE":
+        approve = Action("plan approve", plan.plan)
+        hint = Advice("edit `{}` and approve it again: {}", plan.path, approve)
+        for way in phases.offered(project, plan)[:1]:
+            hint = Advice("run {}, or {}", way, hint)
+    return RefusedByGate(f"`{plan.plan}` is {plan.status}: there is nothing to forge", hint)
 
 
 def audit(project: Project, name: str) -> str:
@@ -190,12 +185,8 @@ def _resumed(project: Project, plan: PlanRow, cap: int | None) -> str:
 
 def _asked_first(project: Project, plan: str) -> ForgeRequest | None:
     """What the first forge of a plan was asked, of which no draft has come."""
-    query = "SELECT run FROM runs WHERE subject = ? AND flow = ? ORDER BY length(run), run"
-    for (run,) in project.ledger.query(query, plan, FLOW):
-        for item in project.ledger.stream(run):
-            if isinstance(item.event, RunStarted):
-                return msgspec.json.decode(unpack(project.ledger, item.event.request), type=ForgeRequest)
-    return None
+    first = runs.of_subject(project, plan, FLOW)[:1]
+    return runs.request(project, first[0], ForgeRequest) if first else None
 
 
 def _require_sound(project: Project, plan: PlanRow, then: Action) -> None:
@@ -266,7 +257,6 @@ def unfinished(project: Project) -> list[ForgeView]:
 
 def _view(project: Project, row: RunRow) -> ForgeView:
     plan = next(iter(project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", row.subject)), None)
-    ways = {"running": Action("forge cancel", row.subject), "waiting": Action("question list")}
     return ForgeView(
         run=row.run,
         plan=row.subject,
@@ -276,7 +266,7 @@ def _view(project: Project, row: RunRow) -> ForgeView:
         doing=_doing(project, row.run) if row.status == "running" else "",
         reason=row.reason,
         started_at=row.started_at,
-        next=ways.get(row.status, Action("resume", row.run)),
+        next=of_run(offers.run_of(project, row))[0],
     )
 
 

@@ -8,11 +8,11 @@ for beyond the usual effects is a group in `app/compose.py`, which it names in `
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
-from planforge.actions import TEXT, Action, Advice, Blank, Hint
+from planforge.actions import TEXT, Action, Advice
 from planforge.errors import NeedsPerson, PlanforgeError, RefusedByGate
 from planforge.kernel.effects import Flow
 from planforge.kernel.events import CheckoutUpdated, PlanForged, RunStarted, TaskEnded
@@ -35,20 +35,6 @@ class Outcome(msgspec.Struct, frozen=True):
     exit_code: int
 
 
-class Story(Protocol):
-    """What is known of a run that is over (`app/overview/report.py`)."""
-
-    plan: str
-    """What it was about, which is not always a plan."""
-    request: str
-    written: bool
-    status: str
-    reason: str
-    exit_code: int | None
-    cancelled: bool
-    branch: str
-
-
 class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that has to be known about a flow."""
 
@@ -63,14 +49,12 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     """How the work on a subject goes on if a run cannot be resumed, as after an upgrade."""
     end: Callable[[str, str], Action] = lambda run, _: Action("cancel", run)
     """How a person ends a run of a subject."""
-    following: Callable[[Story], tuple[Hint, ...]] | None = lambda _: ()
-    """What a person can do after a run; None if the phases of its plan say that."""
     in_order: bool = False
     """Whether it waits for what its item comes after (`kernel/work/links.py`)."""
     needs: tuple[str, ...] = ()
     """Groups of effects that have to be performed besides the usual ones (`app/compose.py`)."""
     told: str = "run"
-    """How a chat tells how a run ended (`app/language/endings.py`)."""
+    """How it is told how a run ended, and what can be done then (`app/chat/endings.py`, `app/overview`)."""
 
 
 # Plans
@@ -79,19 +63,6 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
 def _forged(result: PlanForged) -> Outcome:
     exit_code = 0 if result.clean else NeedsPerson.exit_code if result.content else 1
     return Outcome(result.clean, result.reason, exit_code)
-
-
-def _after_forge(story: Story) -> tuple[Hint, ...]:
-    if story.cancelled:
-        return (Action("forge", Blank("what you want")),)
-    if not story.written:
-        return (Action("doctor"),)
-    if story.status == "done":
-        return (Action("plan approve", story.plan),)
-    show = Action("plan show", story.plan)
-    if story.status == "failed":
-        return (show, Advice("edit the plan and run {}", Action("forge", story.plan)))
-    return (show,)
 
 
 def _plan_ran(result: PlanRunResult) -> Outcome:
@@ -118,22 +89,9 @@ def _fixed(result: FixResult) -> Outcome:
     return Outcome(result.done, result.reason, exit_code)
 
 
-def _after_fix(story: Story) -> tuple[Hint, ...]:
-    if story.status == "done":
-        return (Action("land", story.plan),)
-    if story.exit_code == NeedsPerson.exit_code:
-        found = f"{story.request}\n\nFound when {story.plan} was tried: {story.reason}"
-        return (Action("forge", found), Action("fix", accept=story.plan, reason=TEXT))
-    return (Action("fix", again=story.plan),) if story.status == "failed" else ()
-
-
 def _through_pipeline(result: TaskEnded) -> Outcome:
     exit_code = RefusedByGate.exit_code if result.refused else NeedsPerson.exit_code
     return Outcome(result.succeeded, result.reason, 0 if result.succeeded else exit_code)
-
-
-def _after_pipeline(story: Story) -> tuple[Hint, ...]:
-    return (Action("land" if story.branch else "task show", story.plan),)
 
 
 # Landing, and talking
@@ -168,7 +126,7 @@ DECLARED = (
         outcome=_forged,
         again=lambda _: Advice("forge it again"),
         end=lambda _, plan: Action("forge cancel", plan),
-        following=_after_forge,
+        told="forge",
     ),
     Declaration(
         name="plan_run",
@@ -178,7 +136,6 @@ DECLARED = (
         version=2,
         outcome=_plan_ran,
         again=_plan_again,
-        following=None,
     ),
     Declaration(
         name="fix",
@@ -187,7 +144,6 @@ DECLARED = (
         version=2,
         outcome=_fixed,
         again=lambda fix: Advice("{}: what was tried is kept", Action("fix", again=fix)),
-        following=_after_fix,
     ),
     Declaration(
         name="pipeline",
@@ -197,7 +153,6 @@ DECLARED = (
         version=3,
         outcome=_through_pipeline,
         again=lambda task: Advice("{}: what there is of it is kept", Action("task resume", task)),
-        following=_after_pipeline,
     ),
     Declaration(
         name="demo",
@@ -206,7 +161,6 @@ DECLARED = (
         version=2,
         outcome=_demo_played,
         again=_plan_again,
-        following=None,
         needs=("stage",),
     ),
     Declaration(

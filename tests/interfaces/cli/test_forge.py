@@ -320,7 +320,7 @@ def test_an_approved_plan_is_handed_over_to_its_run_and_a_finished_one_is_not_fo
     said = call("forge", "plan-1", "--json")
     assert (said.code, said.document["flow"], said.document["status"]) == (0, "plan_run", "done"), said.err
     done = call("forge", "1")
-    assert (done.code, "`plan-001` is DONE" in done.err, "planforge land" in done.err) == (5, True, True)
+    assert (done.code, "`plan-001` is DONE" in done.err, "planforge plan land" in done.err) == (5, True, True)
     assert call("plan", "close", "1", "--unlanded", "--reason", "over").code == 0
     closed = call("forge", "1")
     assert (closed.code, 'planforge forge "what you want"' in closed.err) == (5, True)

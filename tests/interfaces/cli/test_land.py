@@ -90,8 +90,9 @@ def test_a_break_is_told_with_the_plan_that_it_comes_from(field: Field) -> None:
     assert [line[:10] for line in lines[:4]] == ["✓ plan-001", "✓ plan-002", "✓ plan-003", "✗ plan-004"]
     assert "(Land plan-002: Change plan-002) of `plan-002`" in lines[3]
     assert lines[4:] == [
+        "next: planforge plan show plan-004",
         "next: planforge plan approve plan-004",
-        "next: planforge plan run plan-004",
+        "next: planforge forge plan-004",
         "next: planforge land --update-checkout",
     ]
 
@@ -167,7 +168,7 @@ def test_a_plan_that_conflicts_is_opened_again_done_anew_and_lands(plan: Rehears
     told = json.loads(landed.stdout)
     assert [(item["plan"], item["why"]) for item in told["left"]] == [("plan-001", "conflict")]
     assert "`wordcount/reading.py`" in told["left"][0]["reason"]
-    assert told["next"] == ["planforge plan approve plan-001", "planforge plan run plan-001"]
+    assert told["next"][:2] == ["planforge plan show plan-001", "planforge plan approve plan-001"]
     assert [event.step for event in plan.events(events.StepReopened)] == ["phase-2"]
     # The agents now begin with what the person has committed.
     assert planforge("plan", "approve", "1", cwd=root).returncode == 0

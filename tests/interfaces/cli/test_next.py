@@ -18,6 +18,7 @@ from texts import BLOCKED, CLEAN, play, says, scenes
 from texts import PLAN as NEW
 
 PLAN = "docs/plans/plan-001-some-texts.md"
+IN_REVIEW = ["planforge plan show plan-001", "planforge plan approve plan-001", "planforge forge plan-001"]
 CLEAN_AUDIT = ((("Role: auditor",), says(CLEAN)),)
 
 
@@ -148,7 +149,7 @@ def test_a_run_that_was_interrupted_is_what_the_phases_say_to_go_on_with(
     project = Project(at.root)
     run = work.begin_plan_run(project, "1")
     project.ledger.close()
-    assert following(call("plan", "phases", "1")) == [f"planforge resume {run}"]
+    assert following(call("plan", "phases", "1")) == [f"planforge resume {run}", f"planforge cancel {run}"]
     refused = call("plan", "run", "1")
     assert suggested(refused) == [f"planforge resume {run}", f"planforge cancel {run}"]
     ended = typed(call, suggested(refused)[1])
@@ -161,7 +162,7 @@ def test_commands_about_phases_that_are_not_there_yet_lead_to_where_they_are_sho
         said = call("plan", *words)
         assert said.code == 5
         assert suggested(said) == ["planforge plan phases plan-001"]
-    assert following(call("plan", "phases", "1")) == ["planforge plan approve plan-001"]
+    assert following(call("plan", "phases", "1")) == IN_REVIEW
 
 
 def test_hints_about_phases_name_the_plan_and_all_that_the_command_wants(call: Command) -> None:
@@ -185,14 +186,13 @@ def test_hints_about_phases_name_the_plan_and_all_that_the_command_wants(call: C
 def test_a_plan_that_does_not_land_says_what_to_do_about_it(call: Command, at: Rehearsal) -> None:
     refused = call("plan", "land", "1")
     assert refused.code == 5
-    assert following(refused) == ["planforge plan phases plan-001"]
+    assert following(refused) == IN_REVIEW
     call("plan", "approve", "1")
     play(at, scenes("wrong\n"))
     call("plan", "run", "1")
     refused = call("plan", "land", "1")
-    assert following(refused) == ["planforge plan phases plan-001"]
-    shown = typed(call, following(refused)[0])
-    assert following(shown)[0] == "planforge plan retry plan-001 phase-2"
+    assert following(refused)[0] == "planforge plan retry plan-001 phase-2"
+    assert following(call("plan", "phases", "1")) == following(refused)
 
 
 @pytest.mark.dear
@@ -261,9 +261,9 @@ def test_a_stopped_plan_with_work_on_its_branch_is_closed_only_if_both_are_said(
     assert suggested(refused)[0] == "planforge plan reopen plan-001 --reason TEXT"
     reopened = typed(call, suggested(refused)[0])
     assert reopened.out.startswith("plan-001 is REVIEW\n")
-    assert following(reopened) == ["planforge plan approve plan-001", "planforge forge plan-001"]
+    assert following(reopened) == IN_REVIEW
     play(at, scenes())
-    approved = typed(call, following(reopened)[0])
+    approved = typed(call, following(reopened)[1])
     assert typed(call, following(approved)[0]).code == 0
     assert call("plan", "land", "1").code == 0
 

@@ -299,7 +299,7 @@ def test_every_status_of_a_plan_is_walked() -> None:
 def offered_of_plan(project: Project, plan: str) -> list[str]:
     """What screens offer about a plan or a fix."""
     found = overview(project)
-    own = report.about(project, plans.row(project, plan))
+    own = report.about(project, plan)
     return list(dict.fromkeys(map(line, [*own, *found.next, *(each.command for each in found.waiting)])))
 
 

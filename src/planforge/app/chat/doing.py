@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from planforge.app.runs.background import Work
     from planforge.documents.imports import Imported
 
+Doing = Callable[["Project", Command, Speaker], Reply]
 OVER = ("DONE", "CLOSED", "CANCELLED")
 RUNNABLE = ("APPROVED", "IMPLEMENTING")
 AGENT = "an agent, by an action"
@@ -55,7 +56,7 @@ def perform(project: Project, command: Command, speaker: Speaker = Speaker()) ->
 # Help
 
 
-def _help(word: str) -> Callable[[Project, Command, Speaker], Reply]:
+def _help(word: str) -> Doing:
     def told(project: Project, command: Command, speaker: Speaker) -> Reply:
         del project, command, speaker
         forms = rows(word)
@@ -113,7 +114,8 @@ def _show(project: Project, command: Command, speaker: Speaker) -> Reply:
         lines += [f"  {finding.severity}: {finding.title}" for finding in last.findings]
     if view.steps:
         lines += ["", *(f"  {step.step} {step.status}: {step.title}" for step in view.steps)]
-    return said("\n".join(lines), data=view, then=report.about(project, plan))
+    others = [each for each in report.about(project, plan.plan) if each != Action("plan show", plan.plan)]
+    return said("\n".join(lines), data=view, then=tuple(others))
 
 
 def _diff(project: Project, command: Command, speaker: Speaker) -> Reply:
@@ -152,7 +154,7 @@ def _create(project: Project, command: Command, speaker: Speaker) -> Reply:
     return said(
         f"made {made.plan} [{made.status}] {made.title}\nfile: {made.path}",
         data=made,
-        then=(Action("forge", made.plan),),
+        then=report.about(project, made.plan),
     )
 
 
@@ -165,7 +167,7 @@ def _approve(project: Project, command: Command, speaker: Speaker) -> Reply:
     plan = plans.row(project, command.plan)
     approval = approvals.approve(project, plan.plan, actor=_actor(project, speaker))
     text = f"approved {plan.plan} at {approval.content[:12]} by {approval.actor}"
-    return said(text, data=approval, then=tuple(phases.after_approval(project, plan, approval.content)))
+    return said(text, data=approval, then=report.about(project, plan.plan))
 
 
 def _close(project: Project, command: Command, speaker: Speaker) -> Reply:
@@ -210,43 +212,40 @@ def _end(project: Project, which: Callable[[RunRow], bool], actor: str, reason: 
     return ended
 
 
-def _skip(project: Project, command: Command, speaker: Speaker) -> Reply:
-    reason, actor = command.reason or "skipped in a chat", _actor(project, speaker)
-    return _phases_of(phases.skip(project, command.plan, command.phase or None, actor=actor, reason=reason))
+def _skips(skip: Callable[..., PhasesView]) -> Doing:
+    """Leaves out phases, one or all before one, for a reason."""
 
+    def skipped(project: Project, command: Command, speaker: Speaker) -> Reply:
+        reason, actor = command.reason or "skipped in a chat", _actor(project, speaker)
+        return _phases_of(skip(project, command.plan, command.phase or None, actor=actor, reason=reason))
 
-def _skip_to(project: Project, command: Command, speaker: Speaker) -> Reply:
-    reason, actor = command.reason or "skipped in a chat", _actor(project, speaker)
-    return _phases_of(phases.skip_to(project, command.plan, command.phase, actor=actor, reason=reason))
+    return skipped
 
 
 # Beginning what takes long
 
 
-def _run(project: Project, command: Command, speaker: Speaker) -> Reply:
-    del speaker
-    plan = plans.row(project, command.plan).plan
-    return _begun(work.begin_plan_run(project, plan, parallel=False), f"carries out {plan}")
+def _carries_out(begin: Callable[[Project, str, str], str], what: str) -> Doing:
+    """Begins a run of a plan: of all that is left of it, or of a phase."""
+
+    def begun(project: Project, command: Command, speaker: Speaker) -> Reply:
+        del speaker
+        plan, phase = plans.row(project, command.plan).plan, command.phase
+        return _begun(begin(project, plan, phase), what.format(plan=plan, phase=phase or "what failed"))
+
+    return begun
 
 
-def _run_one(project: Project, command: Command, speaker: Speaker) -> Reply:
-    del speaker
-    plan = plans.row(project, command.plan).plan
-    return _begun(work.begin_plan_run(project, plan, only="one"), f"carries out the next phase of {plan}")
+def _phase(project: Project, plan: str, phase: str) -> str:
+    return work.begin_plan_run(project, plan, only=phase)
 
 
-def _run_phase(project: Project, command: Command, speaker: Speaker) -> Reply:
-    del speaker
-    plan = plans.row(project, command.plan).plan
-    run = work.begin_plan_run(project, plan, only=command.phase)
-    return _begun(run, f"carries out {command.phase} of {plan}")
+def _next_phase(project: Project, plan: str, _: str) -> str:
+    return work.begin_plan_run(project, plan, only="one")
 
 
-def _retry(project: Project, command: Command, speaker: Speaker) -> Reply:
-    del speaker
-    plan = plans.row(project, command.plan).plan
-    run = work.begin_retry(project, plan, command.phase or None)
-    return _begun(run, f"tries {command.phase or 'what failed'} of {plan} again")
+def _again(project: Project, plan: str, phase: str) -> str:
+    return work.begin_retry(project, plan, phase or None)
 
 
 def _audit(project: Project, command: Command, speaker: Speaker) -> Reply:
@@ -307,7 +306,7 @@ def _forge_status(project: Project, command: Command, speaker: Speaker) -> Reply
         f"{row.run} forges {row.plan}: {row.status}{f', the {row.doing} is at work' if row.doing else ''}"
         for row in found
     ]
-    then = tuple(Action("resume", row.run) for row in found if row.status == "interrupted")
+    then = tuple(row.next for row in found)
     return said("\n".join(lines) or "no forge is under way", data=found, then=then)
 
 
@@ -373,7 +372,7 @@ def _actor(project: Project, speaker: Speaker) -> str:
     return deciders.person_or_script(project, speaker.name)
 
 
-DOING: dict[str, Callable[[Project, Command, Speaker], Reply]] = {
+DOING: dict[str, Doing] = {
     "help": _help(""),
     "plan help": _help("plan"),
     "forge help": _help("forge"),
@@ -386,12 +385,12 @@ DOING: dict[str, Callable[[Project, Command, Speaker], Reply]] = {
     "plan approve": _approve,
     "plan close": _close,
     "plan cancel": _cancel,
-    "plan skip": _skip,
-    "plan skip-to": _skip_to,
-    "plan run": _run,
-    "plan run-one": _run_one,
-    "plan run-phase": _run_phase,
-    "plan retry": _retry,
+    "plan skip": _skips(phases.skip),
+    "plan skip-to": _skips(phases.skip_to),
+    "plan run": _carries_out(_phase, "carries out {plan}"),
+    "plan run-one": _carries_out(_next_phase, "carries out the next phase of {plan}"),
+    "plan run-phase": _carries_out(_phase, "carries out {phase} of {plan}"),
+    "plan retry": _carries_out(_again, "tries {phase} of {plan} again"),
     "plan audit": _audit,
     "plan land": _land,
     "forge create": _forge,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,7 +10,6 @@ import msgspec
 from planforge.app import landing
 from planforge.app.chat import talking
 from planforge.app.chat.replies import Reply, refused
-from planforge.app.items import plans
 from planforge.app.overview import report
 from planforge.errors import PlanforgeError
 from planforge.workflows.flows import FLOWS
@@ -30,25 +29,25 @@ def reply(project: Project, work: Work) -> Reply:
     return TOLD[FLOWS[work.flow].told](project, work, work.ended)
 
 
-def _told(of: Callable[[Project, str], object]) -> Callable[[Project, Work, Ended], Reply]:
-    """How a run is told of which there is a report."""
-
-    def told(project: Project, work: Work, ended: Ended) -> Reply:
-        mark = "✓" if ended.succeeded else "✗"
-        return Reply(
-            kind="ended",
-            text=f"{mark} {work.run} {work.flow} of {work.subject}: {ended.reason}",
-            exit_code=ended.exit_code,
-            data=of(project, work.run),
-            next=_next(project, work.subject),
-        )
-
-    return told
+def _told(work: Work, ended: Ended, data: object, then: Sequence[Hint]) -> Reply:
+    mark = "✓" if ended.succeeded else "✗"
+    return Reply(
+        kind="ended",
+        text=f"{mark} {work.run} {work.flow} of {work.subject}: {ended.reason}",
+        exit_code=ended.exit_code,
+        data=data,
+        next=tuple(then),
+    )
 
 
-def _next(project: Project, subject: str) -> tuple[Hint, ...]:
-    found = project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", subject)
-    return report.about(project, found[0]) if found else ()
+def _ran(project: Project, work: Work, ended: Ended) -> Reply:
+    document = report.of_run(project, work.run)
+    return _told(work, ended, document, report.following(project, document))
+
+
+def _landed(project: Project, work: Work, ended: Ended) -> Reply:
+    found = landing.report(project, work.run)
+    return _told(work, ended, found, found.next)
 
 
 def _answered(project: Project, work: Work, ended: Ended) -> Reply:
@@ -72,8 +71,9 @@ def _answered(project: Project, work: Work, ended: Ended) -> Reply:
 
 
 TOLD: dict[str, Callable[[Project, Work, Ended], Reply]] = {
-    "run": _told(report.of_run),
-    "landing": _told(landing.report),
+    "run": _ran,
+    "forge": _ran,
+    "landing": _landed,
     "answer": _answered,
 }
 """By the names that flows have for it in their declarations (`workflows/flows.py`)."""

@@ -13,7 +13,6 @@ from planforge.errors import NotFound
 from planforge.kernel import graph, handoff
 from planforge.kernel.continuation import TouchedFile
 from planforge.kernel.effects import HandOver, Handover, Leased
-from planforge.kernel.events import HandoffEmitted
 from planforge.kernel.handoff import AgentContext
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.objects import encode

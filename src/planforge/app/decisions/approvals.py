@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from planforge.actions import Action, Advice
 from planforge.app.decisions import deciders, statuses
 from planforge.app.decisions.deciders import Current
-from planforge.app.items import plans
+from planforge.app.items import offers, plans
 from planforge.errors import InvalidInput, RefusedByGate, StaleView
 from planforge.kernel.effects import Approval
 from planforge.kernel.events import Choice, DecisionAsked, DecisionKind
@@ -118,7 +118,7 @@ def take(project: Project, plan: str, gate: str, content: str, run: str) -> Appr
 
     def decide() -> list[Write]:
         taken.clear()
-        found = holding(project, plan, gate, content, run)
+        found = offers.approval(project, plans.row(project, plan), gate, content, run)
         mine = found is not None and found.used_by == run  # it asks again, after a crash
         if not mine:
             _require_alone(project, plan, run)
@@ -139,16 +139,6 @@ def not_approved(plan: str, content: str) -> RefusedByGate:
     """What is said of a plan that nobody has approved with this content."""
     approve = Advice("read it, then run {}", Action("plan approve", plan))
     return RefusedByGate(f"`{plan}` is not approved as it is now ({content[:12]})", approve)
-
-
-def holding(project: Project, plan: str, gate: str, content: str, run: str = "") -> Decision | None:
-    """The yes under which a run may begin: one not used yet, or that of `run` or of one that was stopped."""
-    found = decisions.newest(project.ledger, APPROVAL, plan, gate)
-    if found is None or found.content != content:
-        return None
-    if found.status == "used" and found.used_by != run:
-        return found if plans.row(project, plan).status == "IMPLEMENTING" else None
-    return found if found.status in ("decided", "used") else None
 
 
 def _require_alone(project: Project, plan: str, run: str) -> None:

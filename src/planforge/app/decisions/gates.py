@@ -204,24 +204,9 @@ def reject(project: Project, name: str, *, actor: str, reason: str, seen: str | 
 def row(project: Project, gate: decisions.Decision) -> GateRow:
     """A gate for people and programs; void, if it could be used but for a document that was edited."""
     edited = record.edited(project, record.documents(gate)) if gate.status in ("waiting", "decided") else ""
-    return GateRow(
-        name=gate.label,
-        plan=gate.subject,
-        step=gate.step,
-        attempt=gate.attempt,
-        gate=gate.name,
-        content=gate.content,
-        commit=gate.proposed,
-        base=gate.base,
-        status="void" if edited else gate.word,
-        reasons=msgspec.json.decode(gate.reasons, type=tuple[str, ...]),
-        raised_at=gate.asked_at,
-        actor=gate.actor,
-        reason=gate.reason,
-        decided_at=gate.decided_at,
-        edited=edited,
-        run=gate.run,
-    )
+    reasons = msgspec.json.decode(gate.reasons, type=tuple[str, ...])
+    status = "void" if edited else gate.word
+    return record.shown(GateRow, gate, status=status, reasons=reasons, edited=edited)
 
 
 def _decide(

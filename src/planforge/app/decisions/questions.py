@@ -153,21 +153,8 @@ def show(project: Project, name: str) -> QuestionRow:
 
 def row(question: Decision) -> QuestionRow:
     """A question for people and programs."""
-    return QuestionRow(
-        name=question.label,
-        run=question.run,
-        subject=question.subject,
-        text=question.text,
-        options=msgspec.json.decode(question.choices, type=tuple[Option, ...]),
-        content=question.content,
-        hash=question.hash,
-        status=question.word,
-        asked_at=question.asked_at,
-        answer=question.choice,
-        actor=question.actor,
-        reason=question.reason,
-        answered_at=question.decided_at,
-    )
+    options = msgspec.json.decode(question.choices, type=tuple[Option, ...])
+    return record.shown(QuestionRow, question, options=options)
 
 
 def answer(

@@ -8,7 +8,7 @@ somebody was quicker, if it is void, or if a document that it is about was edite
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -25,12 +25,25 @@ if TYPE_CHECKING:
     from planforge.kernel.work.decisions import Decision
 
 MADE = ("decided", "rejected")
+NAMED = {
+    "name": "label",
+    "status": "word",
+    "plan": "subject",
+    "gate": "name",
+    "commit": "proposed",
+    "raised_at": "asked_at",
+    "answer": "choice",
+    "answered_at": "decided_at",
+}
+"""What fields of gates and questions are called in their record, where that is another name."""
 LIST: dict[str, Verb] = {"approval": "plan list", "gate": "gate list", "question": "question list"}
 WORDS = {
     "superseded": "another has taken its place",
     "closed": "its run has ended",
     "used": "the approval was used",
 }
+
+Row = TypeVar("Row", bound=msgspec.Struct)
 
 
 def find(project: Project, kind: str, name: str) -> Decision:
@@ -39,6 +52,12 @@ def find(project: Project, kind: str, name: str) -> Decision:
     for found in decisions.select(project.ledger, kind, "number = ?", int(number[1])) if number else ():
         return found
     raise NotFound(f"there is no {kind} `{name}`", see(LIST[kind]))
+
+
+def shown(kind: type[Row], of: Decision, **given: object) -> Row:
+    """A decision as its kind is shown: each field by its name there, but for those that are given."""
+    fields = [name for name in kind.__struct_fields__ if name not in given]
+    return kind(**{name: getattr(of, NAMED.get(name, name)) for name in fields}, **given)
 
 
 def make(

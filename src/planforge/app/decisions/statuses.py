@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import TEXT, Action, Advice
+from planforge.app import landing, runs
+from planforge.app.items import offers, plans
 from planforge.errors import InvalidDocument, NotFound, RefusedByGate
 from planforge.kernel import events
 from planforge.kernel.ledger import Write
+from planforge.kernel.objects import write_atomically
 from planforge.kernel.work.items import Kind, kind_of
 from planforge.kernel.work.lifecycle import IllegalTransition
 from planforge.kernel.work.lifecycle.statuses import MACHINES, Given, given
@@ -37,15 +40,11 @@ UNDER_WAY = ("IMPLEMENTING", "AUDITING")
 
 def require(project: Project, plan: str, target: str) -> None:
     """Refuse a status that may not follow the one the plan has; the one it has it may keep."""
-    from planforge.app.items import plans
-
     require_of(plans.row(project, plan), target)
 
 
 def require_event(project: Project, plan: str, event: str) -> None:
     """Refuse what cannot happen to the plan as it is."""
-    from planforge.app.items import plans
-
     found = plans.row(project, plan)
     PLAN.after(found.status, event, found.plan)
 
@@ -81,8 +80,6 @@ def _require_row(project: Project, moved: Given) -> None:
 
 def left_open(project: Project, subject: str, run: str, reason: str) -> list[events.PlanEnded]:
     """What to record of a plan whose run ends from outside, so that it is not under way for ever."""
-    from planforge.app.items import plans
-
     found = project.ledger.select(plans.PlanRow, "plans WHERE plan = ?", subject)
     return [
         events.PlanEnded(
@@ -100,8 +97,6 @@ def cancelled_with_run(
     What to write of the plan that a run which is cancelled was about: nothing of it is left if it is a draft
     still. `whatever` is any plan that can be cancelled.
     """
-    from planforge.app.items import plans
-
     found = project.ledger.select(plans.PlanRow, "plans WHERE plan = ? AND path <> ''", subject)
     return [
         Write(plan.plan, None, [_moved(plan, "cancel", actor, reason)])
@@ -138,8 +133,6 @@ def move(
     It is closed with evidence that it is done, or by `override`; once it has landed, or `without_landing`.
     Both are on record then.
     """
-    from planforge.app.items import plans
-
     plan = plans.row(project, name).plan
 
     def decide() -> events.ItemMoved:
@@ -156,8 +149,6 @@ def move(
 
 def reopen(project: Project, name: str, *, actor: str, reason: str) -> PlanRow:
     """Take back that a plan was closed or cancelled: it is done, if its evidence says so, or in review."""
-    from planforge.app.items import plans
-
     plan = plans.row(project, name).plan
 
     def decide() -> events.ItemMoved:
@@ -174,17 +165,17 @@ def reopen(project: Project, name: str, *, actor: str, reason: str) -> PlanRow:
 
 
 def _decided(project: Project, plan: str, decide: Callable[[], events.ItemMoved]) -> PlanRow:
-    from planforge.app import runs
-    from planforge.app.items import plans
-
     def write() -> list[Write]:
         runs.require_free(project, plan)
         return [Write(plan, None, [decide()])]
 
     try:
         project.ledger.transact(write)
-    except IllegalTransition:
+    except IllegalTransition as error:
         _mark_final(project, plan)
+        found = plans.row(project, plan)
+        if found.status == "DONE" and (ways := offers.about(project, found)):
+            error.hint = Advice("run {}", ways[0])
         raise
     mark_as_recorded(project, plan)
     return plans.row(project, plan)
@@ -206,9 +197,6 @@ def _not_closed(plan: str, lacking: str, left: str) -> RefusedByGate:
 
 def unlanded(project: Project, name: str) -> str:
     """The commit with the work of a plan that has not landed; empty if there is none."""
-    from planforge.app import landing
-    from planforge.app.items import plans
-
     plan = plans.row(project, name)
     landed = plan.status == "DONE" and not any(
         project.ledger.query("SELECT 1 FROM unlanded WHERE plan = ?", plan.plan)
@@ -220,8 +208,6 @@ def unlanded(project: Project, name: str) -> str:
 
 def _mark_final(project: Project, plan: str) -> None:
     """Write the status of a plan that has ended, if a process died before it could: it gets no other."""
-    from planforge.app.items import plans
-
     found = plans.row(project, plan)
     if found.status in PLAN.final:
         mark_as_recorded(project, plan)
@@ -229,16 +215,12 @@ def _mark_final(project: Project, plan: str) -> None:
 
 def _lacking(project: Project, plan: str) -> str:
     """What is missing of the evidence that a plan is done; empty if nothing is."""
-    from planforge.app.items import plans
-
     row = plans.row(project, plan)
     return f"it is {row.status}" if row.status != "DONE" else _doubt(project, row)
 
 
 def _doubt(project: Project, row: PlanRow) -> str:
     """What the evidence of a plan's steps lacks; empty if nothing."""
-    from planforge.app.items import plans
-
     steps = plans.steps(project, row.plan)
     if not row.path and all(step.status == "done" for step in steps):
         return ""  # a small change without a plan has evidence, and no audit
@@ -251,9 +233,7 @@ def _doubt(project: Project, row: PlanRow) -> str:
 
 def mark(project: Project, plan: str, status: str) -> None:
     """Write a status that the plan has, or may have next, into its file, changing nothing else in it."""
-    from planforge.app.items import plans
     from planforge.documents.plan import PlanStatus, with_status
-    from planforge.kernel.objects import write_atomically
 
     found = plans.row(project, plan)
     require_of(found, status)
@@ -274,8 +254,6 @@ def mark_as_recorded(project: Project, plan: str) -> str:
     What is on record holds whatever the file says. So it is no error if somebody has made something else of
     the file, or if it cannot be written.
     """
-    from planforge.app.items import plans
-
     for found in project.ledger.select(plans.PlanRow, "plans WHERE plan = ? AND path <> ''", plan):
         try:
             mark(project, found.plan, found.status)

@@ -109,11 +109,11 @@ def present_in(directory: Path, text: str) -> tuple[str, ...]:
 
 def view(phase: Phase, row: StepRow | None) -> PhaseView:
     """A phase as far as it has come."""
-    shown = PhaseView(**msgspec.structs.asdict(phase))
+    said = msgspec.structs.asdict(phase)
     if row is None:
-        return shown
-    return msgspec.structs.replace(
-        shown,
+        return PhaseView(**said)
+    return PhaseView(
+        **said,
         status=row.status,
         attempts=row.attempts,
         commit=row.landed,

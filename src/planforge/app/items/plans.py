@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.actions import REQUEST, TEXT, Action, Advice, see
+from planforge.actions import Action, Advice, see
 from planforge.app.places import PLANS
 from planforge.errors import InvalidDocument, NotFound, RefusedByGate
 from planforge.kernel.files import read_regular
+from planforge.kernel.work.actions import back_or_new
 from planforge.kernel.work.items import Kind, parse
 
 if TYPE_CHECKING:
@@ -199,14 +200,8 @@ def require_open(plan: PlanRow) -> None:
     """Refuse to do anything with a plan that has come to its end."""
     if plan.status in OVER:
         raise RefusedByGate(
-            f"`{plan.plan}` is {plan.status}: nothing more is done with it", back_or_new(plan)
+            f"`{plan.plan}` is {plan.status}: nothing more is done with it", back_or_new(plan.plan)
         )
-
-
-def back_or_new(plan: PlanRow) -> Advice:
-    """What a person can do who wants more of a plan that has come to its end."""
-    reopen = Action("plan reopen", plan.plan, reason=TEXT)
-    return Advice("reopen it: {}, or make a new one: {}", reopen, Action("forge", REQUEST))
 
 
 def recorded_text(project: Project, name: str) -> str:
@@ -223,5 +218,5 @@ def without_file(plan: PlanRow) -> NotFound:
 
 
 def _never_written(plan: PlanRow) -> NotFound:
-    hint = back_or_new(plan) if plan.status in OVER else Advice("run {}", Action("forge", plan.plan))
+    hint = back_or_new(plan.plan) if plan.status in OVER else Advice("run {}", Action("forge", plan.plan))
     return NotFound(f"`{plan.plan}` has no text: no draft of it was finished", hint)

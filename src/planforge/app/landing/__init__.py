@@ -15,7 +15,7 @@ import msgspec
 
 from planforge.actions import Action, Advice, Blank
 from planforge.app import runs
-from planforge.app.items import plans, task_rows
+from planforge.app.items import offers, plans, task_rows
 from planforge.app.landing import queue
 from planforge.errors import InvalidInput, NoRepository, NotFound, PlanforgeError, RefusedByGate
 from planforge.kernel import effects, events
@@ -23,6 +23,8 @@ from planforge.kernel.effects import HeldPlan, Probed, Target
 from planforge.kernel.events import ForeseenConflict
 from planforge.kernel.locks import held
 from planforge.kernel.objects import address
+from planforge.kernel.work import actions
+from planforge.kernel.work.actions import Known
 from planforge.kernel.work.items import Kind, is_named
 from planforge.workspace.landing import branches, merges, places, updates
 
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
 BRANCH = Blank("BRANCH")
 LAND, UPDATE = "land", "update_checkout"
 HEADS = "refs/heads/"
-UNDONE = ("DRAFT", "REVIEW", "APPROVED", "IMPLEMENTING", "AUDITING")
-"""The statuses in which something is left to do before a plan can land."""
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -295,7 +295,10 @@ def reaches(project: Project, commit: str) -> bool:
 
 def is_ahead(project: Project, onto: str | None = None) -> bool:
     """Whether something has landed beside the branch that the branch itself does not have."""
-    branch = branch_named(project, onto)
+    try:
+        branch = branch_named(project, onto)
+    except PlanforgeError:  # no branch is checked out
+        return False
     tip = project.git.ref(f"{HEADS}{branches.beside(branch)}")
     return tip is not None and not merges.is_ancestor(project.git, tip, f"{HEADS}{branch}")
 
@@ -347,15 +350,11 @@ def _take_left(told: LandReport, event: events.Event) -> None:
 
 
 def _next(project: Project, told: LandReport) -> Iterator[Action]:
+    """What can be done about what did not land; what is done and was only held back waits for its reason."""
     for item in told.left:
         if is_named(item.plan, Kind.TASK):
-            yield Action("task show" if item.why == "held" else "task resume", item.plan)
-        elif item.why != "held" and is_named(item.plan, Kind.FIX):
-            yield Action("fix", again=item.plan)
-        elif item.why != "held":
-            yield Action("plan approve", item.plan)
-            yield Action("plan run", item.plan)
-        elif not is_named(item.plan, Kind.FIX) and plans.row(project, item.plan).status in UNDONE:
-            yield Action("plan phases", item.plan)
+            yield from actions.offered(item.plan, task_rows.row(project, item.plan).status, Known())
+        elif (plan := plans.row(project, item.plan)).status != "DONE":
+            yield from offers.about(project, plan)
     if told.landed and told.landing != told.branch:
-        yield Action("land", update_checkout=True)
+        yield actions.UPDATE

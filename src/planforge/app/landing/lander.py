@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from planforge.app.items import plans
 from planforge.app.landing import queue
+from planforge.app.runs.performing import Performer, aside
 from planforge.kernel import effects
 from planforge.kernel.effects import Probed, Target
 from planforge.workspace.landing import branches, merges, updates
@@ -17,23 +18,42 @@ if TYPE_CHECKING:
     from planforge.kernel.driver import Call
 
 
+def open_target(project: Project, effect: effects.OpenTarget) -> Target:
+    """Find it, and make the branch beside it where one is needed."""
+    return branches.open_target(project.git, effect.branch, queue.made(project))
+
+
+def read_queue(project: Project, effect: effects.ReadQueue) -> effects.Queue:
+    """Ask the ledger and the branches."""
+    return queue.queue(project, effect.branch, effect.tip, effect.plans)
+
+
+def read_commits(project: Project, effect: effects.ReadCommits) -> effects.Commits:
+    """Ask git."""
+    return effects.Commits(commits=merges.commits(project.git, effect.since, effect.until))
+
+
+def read_commit(project: Project, effect: effects.ReadCommit) -> effects.CommitFacts:
+    """Ask git."""
+    return merges.facts(project.git, effect.commit)
+
+
+def probe(project: Project, effect: effects.Probe) -> Probed:
+    """Merge what has not landed, to see."""
+    return merges.probe(project.git, effect.branch, effect.onto, queue.work(project, effect.onto))
+
+
+def update_checkout(project: Project, effect: effects.UpdateCheckout) -> effects.CheckoutChange:
+    """Update it; an update that was begun is finished."""
+    return updates.update(project.git, effect.branch, effect.commit, plans.documents(project))
+
+
 class Lander:
-    """Performs what a landing asks for."""
+    """Performs what depends on the run, or on whether it was tried before."""
 
     def __init__(self, project: Project, run: str) -> None:
         self._project = project
         self._run = run
-
-    async def open_target(self, effect: effects.OpenTarget, call: Call) -> Target:
-        """Find it, and make the branch beside it where one is needed."""
-        del call
-        ours = queue.made(self._project)
-        return await asyncio.to_thread(branches.open_target, self._project.git, effect.branch, ours)
-
-    async def read_queue(self, effect: effects.ReadQueue, call: Call) -> effects.Queue:
-        """Ask the ledger and the branches."""
-        del call
-        return await asyncio.to_thread(queue.queue, self._project, effect.branch, effect.tip, effect.plans)
 
     async def merge(self, effect: effects.Merge, call: Call) -> effects.Merged:
         """Merge. Dated by the intent, so that a second try makes the very same commit."""
@@ -72,45 +92,18 @@ class Lander:
             branches.restart, self._project.git, self._run, effect.landing, effect.expected, effect.to
         )
 
-    async def read_commits(self, effect: effects.ReadCommits, call: Call) -> effects.Commits:
-        """Ask git."""
-        del call
-        found = await asyncio.to_thread(merges.commits, self._project.git, effect.since, effect.until)
-        return effects.Commits(commits=found)
 
-    async def read_commit(self, effect: effects.ReadCommit, call: Call) -> effects.CommitFacts:
-        """Ask git."""
-        del call
-        return await asyncio.to_thread(merges.facts, self._project.git, effect.commit)
-
-    async def probe(self, effect: effects.Probe, call: Call) -> Probed:
-        """Merge what has not landed, to see."""
-        del call
-
-        def look() -> Probed:
-            items = queue.work(self._project, effect.onto)
-            return merges.probe(self._project.git, effect.branch, effect.onto, items)
-
-        return await asyncio.to_thread(look)
-
-    async def update_checkout(self, effect: effects.UpdateCheckout, call: Call) -> effects.CheckoutChange:
-        """Update it; an update that was begun is finished."""
-        del call
-        ours = plans.documents(self._project)
-        return await asyncio.to_thread(updates.update, self._project.git, effect.branch, effect.commit, ours)
-
-
-def performers(project: Project, run: str) -> Mapping[Any, Callable[[Any, Call], Awaitable[object]]]:
+def performers(project: Project, run: str) -> Mapping[Any, Performer]:
     """Who does what of a landing; checking a tree and marking a plan are done as for any run."""
     lander = Lander(project, run)
     return {
-        effects.OpenTarget: lander.open_target,
-        effects.ReadQueue: lander.read_queue,
+        effects.OpenTarget: aside(project, open_target),
+        effects.ReadQueue: aside(project, read_queue),
         effects.Merge: lander.merge,
         effects.AdvanceBranch: lander.advance,
         effects.RestartLanding: lander.restart,
-        effects.ReadCommits: lander.read_commits,
-        effects.ReadCommit: lander.read_commit,
-        effects.Probe: lander.probe,
-        effects.UpdateCheckout: lander.update_checkout,
+        effects.ReadCommits: aside(project, read_commits),
+        effects.ReadCommit: aside(project, read_commit),
+        effects.Probe: aside(project, probe),
+        effects.UpdateCheckout: aside(project, update_checkout),
     }

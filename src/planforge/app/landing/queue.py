@@ -25,7 +25,6 @@ from planforge.kernel import events
 from planforge.kernel.effects import HeldPlan, Queue, QueuedPlan, QueuedStep
 from planforge.kernel.events import Event
 from planforge.kernel.filters import Filter, read
-from planforge.kernel.graph.queries import Moment as Happened
 from planforge.kernel.graph.steps import happened
 from planforge.kernel.work.items import Kind, is_named, kind_of
 from planforge.kernel.work.links import waits_for
@@ -97,6 +96,8 @@ class Story:
         """The branch that it could not land on."""
         self.refused_at = ""
         """When that was."""
+        self.seq, self.at, self.stream = 0, "", ""
+        """Of the event that is taken."""
 
     @property
     def under_way(self) -> bool:
@@ -104,75 +105,64 @@ class Story:
         return self.started is not None and self.ended is None and not self.paused
 
     @singledispatchmethod
-    def take(self, event: Event, item: Happened) -> None:
+    def take(self, event: Event) -> None:
         """Most events change nothing here."""
 
     @take.register
-    def _(self, event: events.PlanStarted, item: Happened) -> None:
-        del item
+    def _(self, event: events.PlanStarted) -> None:
         self.started, self.ended, self.reopened, self.rescoped = event, None, "", False
         self.paused = self.moved = ""
         self.base = self.base or event.base
 
     @take.register
-    def _(self, event: events.PlanPaused, item: Happened) -> None:
-        del item
+    def _(self, event: events.PlanPaused) -> None:
         self.paused = event.reason
 
     @take.register
-    def _(self, event: events.PlanEnded, item: Happened) -> None:
+    def _(self, event: events.PlanEnded) -> None:
         self.ended = Ended(event.succeeded, event.reason, event.branch, event.commit)
-        self.age = item.seq
+        self.age = self.seq
 
     @take.register
-    def _(self, event: events.ItemMoved, item: Happened) -> None:
-        del item
+    def _(self, event: events.ItemMoved) -> None:
         if kind_of(event.item) is Kind.TASK:
             return  # its row says how it stands
         said = f"it is {event.status} ({event.actor}: {event.reason})"
         self.moved = "" if event.status == "DONE" else said
 
     @take.register
-    def _(self, event: events.PlanRescoped, item: Happened) -> None:
-        del event, item
+    def _(self, event: events.PlanRescoped) -> None:
+        del event
         self.rescoped = True
 
     @take.register
-    def _(self, event: events.PatchApplied, item: Happened) -> None:
-        self.applied[event.commit] = Applied(event, item.stream)
-        self.age = item.seq
+    def _(self, event: events.PatchApplied) -> None:
+        self.applied[event.commit] = Applied(event, self.stream)
+        self.age = self.seq
 
     @take.register
-    def _(self, event: events.PatchProposed, item: Happened) -> None:
-        del item
+    def _(self, event: events.PatchProposed) -> None:
         self.proposed.add(event.commit)
 
     @take.register
-    def _(self, event: events.DecisionUsed, item: Happened) -> None:
-        del item
+    def _(self, event: events.DecisionUsed) -> None:
         self.approved.add((event.content, event.run))
 
     @take.register
-    def _(self, event: events.VerifyOk, item: Happened) -> None:
-        del item
+    def _(self, event: events.VerifyOk) -> None:
         self.passed.add(event.evidence.tree)
 
     @take.register
-    def _(self, event: events.LandingConflicted, item: Happened) -> None:
-        self.refused_by, self.refused_at = event.branch, item.at
+    def _(self, event: events.LandingConflicted | events.LandingBroken) -> None:
+        self.refused_by, self.refused_at = event.branch, self.at
 
     @take.register
-    def _(self, event: events.LandingBroken, item: Happened) -> None:
-        self.refused_by, self.refused_at = event.branch, item.at
-
-    @take.register
-    def _(self, event: events.StepReopened, item: Happened) -> None:
-        del item
+    def _(self, event: events.StepReopened) -> None:
         self.reopened = event.reason
 
     @take.register
-    def _(self, event: events.PlanLanded, item: Happened) -> None:
-        del event, item
+    def _(self, event: events.PlanLanded) -> None:
+        del event
         self.reopened = ""
 
 
@@ -196,7 +186,8 @@ def story_of_task(project: Project, row: TaskRow) -> Story:
 
 def _told(project: Project, found: Story) -> Story:
     for item in happened(project.ledger, found.plan):
-        found.take(item.event, item)
+        found.seq, found.at, found.stream = item.seq, item.at, item.stream
+        found.take(item.event)
     return found
 
 

@@ -6,27 +6,30 @@ All of it comes from the projections, by their keys, and none of the events is l
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.actions import TEXT, Action, Blank, Hint
+from planforge.actions import REQUEST, Action, Hint
 from planforge.app import runs
 from planforge.app.decisions import questions
 from planforge.app.decisions.questions import QuestionRow
-from planforge.app.items import plans, task_rows
+from planforge.app.items import offers, plans, task_rows
 from planforge.app.items.plans import PlanRow, StepRow
 from planforge.app.items.task_rows import TaskRow
 from planforge.app.runs import RunRow
 from planforge.errors import PlanforgeError
 from planforge.kernel.wording import counted
-from planforge.kernel.work import decisions
+from planforge.kernel.work import actions, decisions
+from planforge.kernel.work.actions import AtWork, Known
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
+    from planforge.kernel.work.decisions import Decision
 
-FIX = "fix-"
-"""How the names of small changes begin that have no plan file."""
+LAND = Action("land")
+"""Lands everything that is done."""
 
 SHOWN_RUNS = 10
 """How many ended runs the screen shows; the unfinished ones are all there."""
@@ -118,16 +121,17 @@ def overview(project: Project) -> Overview:
     )
     asked = questions.waiting(project).questions
     current = tuple(task for task in task_rows.rows(project) if task.status != "abandoned")
+    offered = _offered(project, every, listed, current)
     return Overview(
         root=str(project.root),
         events=project.ledger.head(),
         runs=tuple(shown),
         plans=listed,
-        next=tuple(_next(project, every, listed)),
+        next=tuple(_next(project, every, offered)),
         questions=asked,
         tasks=current,
         running=tuple(_running(project, run) for run in every if run.status == "running"),
-        waiting=_waiting(project, every, listed, asked, current),
+        waiting=_waiting(project, every, listed, asked, current, offered),
         cost=_in_all(project),
         now=project.ledger.now().isoformat(timespec="seconds"),
         ended=len(ended),
@@ -170,12 +174,29 @@ def _running(project: Project, run: RunRow) -> Running:
 # What waits
 
 
+def _offered(
+    project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...], current: tuple[TaskRow, ...]
+) -> dict[str, list[Action]]:
+    """What can be done next about each plan, fix and task that no run is at."""
+    found = {
+        item.plan.plan: (item.plan.status, offers.known_of(project, item.plan, item.steps)) for item in listed
+    }
+    found |= {task.task: (task.status, Known()) for task in current}
+    busy = {run.subject for run in every if run.unfinished}
+    return {
+        name: actions.offered(name, status, known)
+        for name, (status, known) in found.items()
+        if name not in busy
+    }
+
+
 def _waiting(
     project: Project,
     every: list[RunRow],
     listed: tuple[PlanStatus, ...],
     asked: tuple[QuestionRow, ...],
     current: tuple[TaskRow, ...],
+    offered: dict[str, list[Action]],
 ) -> tuple[Waiting, ...]:
     found = [
         Waiting(
@@ -187,65 +208,42 @@ def _waiting(
         )
         for each in asked
     ]
-    at_gates = _gates(project)
-    found += at_gates
-    explained = {each.run for each in asked} | {
-        run.run for run in every if any(gate.about.startswith(f"{run.subject} ") for gate in at_gates)
-    }
-    found += [_of_run(run) for run in every if _needs_somebody(run) and run.run not in explained]
-    busy = {run.subject for run in every if run.unfinished}
-    unlanded = {plan for (plan,) in project.ledger.query("SELECT plan FROM unlanded")}
+    gates = decisions.waiting(project.ledger, "gate")
+    found += map(_of_gate, gates)
+    found += map(_of_run, _stopped(every, {each.run for each in asked} | {gate.run for gate in gates}))
     for item in listed:
-        if item.plan.plan not in busy and (command := _command(project, item, unlanded)):
-            found.append(
-                Waiting(
-                    what="plan",
-                    name=item.plan.plan,
-                    about=f"{item.plan.status}{_voided(project, item.plan)}: {item.plan.title}",
-                    since=item.plan.updated_at,
-                    command=command,
-                )
-            )
+        if ways := offered.get(item.plan.plan):
+            about = f"{item.plan.status}{_voided(project, item.plan)}: {item.plan.title}"
+            found.append(_of_item("plan", item.plan.plan, about, item.plan.updated_at, ways))
     if files := plans.unknown(project):
-        number = counted(len(files), "plan file")
         found.append(
             Waiting(
                 what="plans",
-                name=number,
+                name=counted(len(files), "plan file"),
                 about=f"this ledger does not know {files[0]}{' and others' if len(files) > 1 else ''}",
                 since=project.ledger.now().isoformat(timespec="seconds"),
                 command=plans.ADOPT,
             )
         )
-    found += [
-        Waiting(
-            what="task",
-            name=task.task,
-            about=f"{task.status}: {task.title}",
-            since=task.updated_at,
-            command=_about_task(task),
-        )
-        for task in current
-        if task.open and task.task not in busy
-    ]
+    for task in current:
+        if ways := offered.get(task.task):
+            found.append(_of_item("task", task.task, f"{task.status}: {task.title}", task.updated_at, ways))
     return tuple(sorted(found, key=lambda each: each.since))
 
 
-def _gates(project: Project) -> list[Waiting]:
-    return [
-        Waiting(
-            what="gate",
-            name=gate.label,
-            about=f"{gate.subject} {gate.step}: a change needs a person",
-            since=gate.asked_at,
-            command=gate.look,
-        )
-        for gate in decisions.waiting(project.ledger, "gate")
-    ]
+def _of_item(what: str, name: str, about: str, since: str, ways: list[Action]) -> Waiting:
+    return Waiting(what=what, name=name, about=about, since=since, command=ways[0])
 
 
-def _needs_somebody(run: RunRow) -> bool:
-    return run.status in ("interrupted", "waiting")
+def _of_gate(gate: Decision) -> Waiting:
+    about = f"{gate.subject} {gate.step}: a change needs a person"
+    return Waiting(what="gate", name=gate.label, about=about, since=gate.asked_at, command=gate.look)
+
+
+def _stopped(every: list[RunRow], explained: set[str]) -> list[RunRow]:
+    """The runs that do not go on by themselves, but for those of which a decision that waits says why."""
+    stopped = [run for run in every if run.status in ("interrupted", "waiting")]
+    return [run for run in stopped if run.until or run.run not in explained]
 
 
 def _of_run(run: RunRow) -> Waiting:
@@ -253,25 +251,7 @@ def _of_run(run: RunRow) -> Waiting:
     if run.until:
         why = f"parked until {run.until[:16].replace('T', ' ')} UTC"
     about = f"{run.flow} of {run.subject}: {why}"
-    return Waiting(
-        what="run", name=run.run, about=about, since=run.updated_at, command=Action("resume", run.run)
-    )
-
-
-def _command(project: Project, item: PlanStatus, unlanded: set[str]) -> Hint | None:
-    """What to do about a plan that nobody is at; None if it waits for nobody."""
-    plan = item.plan
-    if plan.plan.startswith(FIX) and plan.status in ("REVIEW", "APPROVED", "IMPLEMENTING"):
-        return _next_of_fix(plan, item.steps)
-    if plan.status == "DRAFT" and plan.object:
-        return Action("forge", plan.plan)
-    if plan.status in ("APPROVED", "IMPLEMENTING") or _is_made_anew(item):
-        return _going_on(project, item)[0]
-    if plan.status == "DONE":
-        return Action("land") if plan.plan in unlanded else None
-    if plan.status == "REVIEW":
-        return Action("plan show", plan.plan)
-    return Action("plan run", plan.plan) if plan.status == "AUDITING" else None
+    return _of_item("run", run.run, about, run.updated_at, actions.of_run(AtWork(run=run.run)))
 
 
 # What it has cost
@@ -302,57 +282,21 @@ def _cost(kinds: dict[str, tuple[int, int]]) -> Cost:
 # What to type
 
 
-def _next(project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...]) -> list[Hint]:
-    unlanded = {plan for (plan,) in project.ledger.query("SELECT plan FROM unlanded")}
-    found: list[Hint] = [
-        each.look for kind in ("gate", "question") for each in decisions.waiting(project.ledger, kind)
-    ]
-    waiting = [run for run in every if run.status in ("interrupted", "waiting")]
-    due = [run for run in waiting if not run.until or runs.is_due(project, run.until)]
-    found += [Action("resume", run.run) for run in due]
-    busy = {run.subject for run in every if run.unfinished}
-    for item in listed:
-        plan = item.plan
-        if plan.plan in busy:
-            continue
-        if plan.plan.startswith(FIX) and plan.status in ("REVIEW", "APPROVED", "IMPLEMENTING"):
-            found.append(_next_of_fix(plan, item.steps))
-        elif plan.status == "DRAFT" and plan.object:
-            found += [Action("forge", plan.plan), Action("plan approve", plan.plan)]
-        elif plan.status == "REVIEW":
-            found += [Action("plan show", plan.plan), Action("plan approve", plan.plan)]
-        elif plan.status in ("APPROVED", "IMPLEMENTING") or _is_made_anew(item):
-            found += _going_on(project, item)
-        elif plan.status == "DONE" and plan.plan in unlanded and Action("land") not in found:
-            found.append(Action("land"))
-    if _has_landed(project, every) and _is_ahead(project):
-        found.append(Action("land", update_checkout=True))
-    waiting_tasks = [task for task in task_rows.rows(project) if task.open and task.task not in busy]
-    found += [each for task in waiting_tasks if (each := _about_task(task)) not in found]
+def _next(project: Project, every: list[RunRow], offered: dict[str, list[Action]]) -> list[Hint]:
+    """What makes sense now. One landing takes all that is done; only then is the checkout updated."""
+    asked = [each for kind in ("gate", "question") for each in decisions.waiting(project.ledger, kind)]
+    found: list[Hint] = [each.look for each in asked]
+    stopped = _stopped(every, {each.run for each in asked})
+    due = [run for run in stopped if not run.until or runs.is_due(project, run.until)]
+    found += [action for run in due for action in actions.of_run(AtWork(run=run.run))]
+    for ways in offered.values():
+        found += [LAND if way.verb in ("land", "plan land") else way for way in ways]
+    if LAND not in found and _has_landed(project, every):
+        from planforge.app.landing import is_ahead  # it takes a look into git
+
+        found += [actions.UPDATE] if is_ahead(project) else []
     found += [plans.ADOPT] if plans.unknown(project) else []
-    return found or [Action("forge", Blank("what you want"))]
-
-
-def about_fix(project: Project, plan: PlanRow) -> list[Action]:
-    """What to do about a small change without a plan; nothing if it waits for nobody."""
-    if plan.status == "DONE":
-        waits = any(project.ledger.query("SELECT 1 FROM unlanded WHERE plan = ?", plan.plan))
-        return [Action("land", plan.plan)] if waits else []
-    if plan.status not in ("REVIEW", "APPROVED", "IMPLEMENTING"):
-        return []
-    return [_next_of_fix(plan, plans.steps(project, plan.plan))]
-
-
-def _next_of_fix(plan: PlanRow, steps: tuple[StepRow, ...]) -> Action:
-    """A fix that is not done: taken although it is not small, if it passed; otherwise done again."""
-    if plan.status != "IMPLEMENTING" and all(step.status == "done" for step in steps):
-        return Action("fix", accept=plan.plan, reason=TEXT)
-    return Action("fix", again=plan.plan)
-
-
-def _about_task(task: TaskRow) -> Action:
-    """What to do about a task that no run is at."""
-    return Action("land" if task.status == "committed" else "task show", task.task)
+    return list(dict.fromkeys(found)) or [Action("forge", REQUEST)]
 
 
 def _has_landed(project: Project, every: list[RunRow]) -> bool:
@@ -362,56 +306,13 @@ def _has_landed(project: Project, every: list[RunRow]) -> bool:
     return bool(done) and not any(project.ledger.query(updated, done[-1]))
 
 
-def _is_ahead(project: Project) -> bool:
-    """Whether what has landed lies beside the person's branch; it takes a look into git."""
-    from planforge.app import landing
-
-    try:
-        return landing.is_ahead(project)
-    except PlanforgeError:  # no branch is checked out
-        return False
-
-
-def _is_made_anew(item: PlanStatus) -> bool:
-    """Whether a plan was done, and its phases were made once more and are to be done again."""
-    from planforge.rules.selection import MET
-
-    made = item.plan.path and item.plan.status == "DONE"
-    return bool(made) and any(step.status not in MET for step in item.steps)
-
-
-def _content(project: Project, plan: PlanRow) -> str | None:
-    """The hash of a plan as it is on disk; None if it cannot be read."""
-    from planforge.documents.plan import content_hash
-
-    try:
-        return content_hash(plans.text(project, plan))
-    except PlanforgeError:
-        return None
-
-
 def _voided(project: Project, plan: PlanRow) -> str:
     """That a plan was edited after its approval, in words; empty if it was not."""
-    if plan.status not in ("APPROVED", "IMPLEMENTING") or plan.plan.startswith(FIX):
+    from planforge.documents.plan import content_hash
+
+    if plan.status not in ("APPROVED", "IMPLEMENTING") or not plan.path:
         return ""
-    edited = _content(project, plan) not in (None, plan.content)
-    return ", but edited since, so its approval is void" if edited else ""
-
-
-def _going_on(project: Project, item: PlanStatus) -> list[Action]:
-    """How to go on with a plan that has work left, as `plan phases` says it, without all that it loads."""
-    plan = item.plan
-    content = _content(project, plan)
-    if content is None:
-        return [Action("plan show", plan.plan)]
-    query = "SELECT content FROM revisions WHERE plan = ? ORDER BY revision DESC LIMIT 1"
-    if any(made not in ("", content) for (made,) in project.ledger.query(query, plan.plan)):
-        keeping = Action("plan phases", plan.plan, regenerate=True, keep_done=True)
-        return [keeping, Action("plan phases", plan.plan, regenerate=True)]
-    if content != plan.content or plan.status == "DONE":  # the content is what was approved last
-        return [Action("plan approve", plan.plan)]
-    failed = next((step.step for step in item.steps if step.status == "failed"), "")
-    if failed and plan.status == "IMPLEMENTING":
-        skip = Action("plan skip", plan.plan, failed, reason=TEXT)
-        return [Action("plan retry", plan.plan, failed), skip]
-    return [Action("plan run", plan.plan)]
+    with suppress(PlanforgeError):  # it cannot be read
+        if content_hash(plans.text(project, plan)) != plan.content:
+            return ", but edited since, so its approval is void"
+    return ""

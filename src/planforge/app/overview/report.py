@@ -14,23 +14,27 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planforge.actions import Action
-from planforge.app import overview, runs
-from planforge.app.plans import phases
-from planforge.errors import PlanforgeError
+from planforge.app import runs
+from planforge.app.items import plans, task_rows
+from planforge.app.plans import fixes, phases
 from planforge.kernel import events
 from planforge.kernel.events import Event, RecordedFinding
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.scores import StepScore
 from planforge.kernel.wording import CANCELLED
+from planforge.kernel.work.actions import Known, after_forge, offered
+from planforge.kernel.work.items import Kind, kind_of
 from planforge.workflows.flows import FLOWS
 
 if TYPE_CHECKING:
-    from planforge.actions import Hint
-    from planforge.app.items.plans import PlanRow
+    from planforge.actions import Hint, Verb
     from planforge.app.project import Project
 
 STAGE = "stage"
 """The kind of a step that is a stage of a pipeline."""
+
+SHOWN: dict[Kind, Verb] = {Kind.PLAN: "plan show", Kind.TASK: "task show"}
+"""What to do after a run if nothing is left to do."""
 
 
 class Round(msgspec.Struct, kw_only=True):
@@ -119,28 +123,24 @@ def of_run(project: Project, run: str) -> Document:
 
 
 def following(project: Project, document: Document) -> tuple[Hint, ...]:
-    """What a person can do after a run: as its flow declares, or as the phases of its plan say."""
-    declared = FLOWS[document.flow].following
-    if declared is not None:
-        return declared(document)
-    if not document.branch:
+    """What a person can do after a run: how a forge went says that, or what the run was about."""
+    plan, told = document.plan, FLOWS[document.flow].told
+    if told == "forge":
+        return after_forge(plan, document.status, written=document.written, cancelled=document.cancelled)
+    if told != "run":
         return ()
-    return phases.view(project, document.plan).next or (Action("plan show", document.plan),)
+    shown = SHOWN.get(kind_of(plan))
+    return about(project, plan) or ((Action(shown, plan),) if shown else ())
 
 
-def about(project: Project, plan: PlanRow) -> tuple[Hint, ...]:
-    """What a person can do about a plan, or a fix, as it is."""
-    if not plan.path:
-        return tuple(overview.about_fix(project, plan))
-    if plan.status in ("DRAFT", "REVIEW"):
-        forge = Action("forge", plan.plan)
-        return (Action("plan approve", plan.plan), forge) if plan.object else (forge,)
-    if plan.status not in ("APPROVED", "IMPLEMENTING", "DONE"):
-        return ()
-    try:
-        return phases.view(project, plan.plan).next
-    except PlanforgeError:  # its file is gone, or cannot be cut into phases
-        return (Action("plan show", plan.plan),)
+def about(project: Project, item: str) -> tuple[Hint, ...]:
+    """What a person can do about a plan, a fix or a task as it is."""
+    match kind_of(item):
+        case Kind.TASK:
+            return tuple(offered(item, task_rows.row(project, item).status, Known()))
+        case Kind.FIX:
+            return tuple(fixes.offered(project, plans.row(project, item)))
+    return tuple(phases.offered(project, plans.row(project, item)))
 
 
 def tell(run: str, history: Iterable[Event]) -> Document:
@@ -269,11 +269,7 @@ class _Teller:
         attempt.findings, attempt.protected = event.findings, event.protected
 
     @take.register
-    def _(self, event: events.VerifyOk) -> None:
-        self._attempt(event.step, event.attempt).evidence.append(event.evidence)
-
-    @take.register
-    def _(self, event: events.VerifyFailed) -> None:
+    def _(self, event: events.VerifyOk | events.VerifyFailed) -> None:
         self._attempt(event.step, event.attempt).evidence.append(event.evidence)
 
     @take.register

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.actions import TEXT, Action, Advice, Blank, see
+from planforge.actions import Action, Advice, Blank, see
 from planforge.app import runs
 from planforge.app.decisions import approvals, statuses
 from planforge.app.decisions.deciders import require_no_agent, require_other_author
-from planforge.app.items import plans
+from planforge.app.items import offers, plans
 from planforge.app.landing import queue
 from planforge.app.plans import work
 from planforge.errors import Conflict, InvalidInput, NotFound, RefusedByGate
@@ -27,6 +27,8 @@ from planforge.kernel.paths import normalise_all
 from planforge.kernel.redaction import Redactor
 from planforge.kernel.work.items import Kind, following, is_named
 from planforge.rules import small
+from planforge.workflows.fix import FixRequest
+from planforge.workflows.plan_run import GATE
 
 if TYPE_CHECKING:
     from planforge.app.items.plans import PlanRow
@@ -56,8 +58,6 @@ def begin(
     Refused, with nothing on record, if the words do not sound small and nobody says `anyway`. The fix that it
     is done `instead_of` is given up at the same moment.
     """
-    from planforge.workflows.plan_run import GATE
-
     require_no_agent(project)
     require_other_author(project, "", actor)
     text = Redactor.of_environment().text(request.strip())
@@ -104,8 +104,6 @@ def again(project: Project, name: str, *, actor: str, anyway: bool = False) -> s
 
 def accept(project: Project, name: str, *, actor: str, reason: str) -> str:
     """Record that somebody takes a change that passed and is not small, exactly as it is; its run."""
-    from planforge.workflows.plan_run import GATE
-
     if not reason.strip():
         raise InvalidInput("an acceptance needs a reason", "say why: `--reason TEXT`")
     plan, story = _idle(project, name)
@@ -114,7 +112,7 @@ def accept(project: Project, name: str, *, actor: str, reason: str) -> str:
         ended = story.ended.reason if story.ended else "it has not been carried out"
         raise RefusedByGate(
             f"`{plan.plan}` has no change that passed and waits to be accepted ({ended})",
-            Advice("run {}", retry(plan.plan)),
+            Advice("run {}", Action("fix", again=plan.plan)),
         )
     first = _first_request(project, plan.plan)
     because = f"{actor}: {Redactor.of_environment().text(' '.join(reason.split()))}"
@@ -132,41 +130,13 @@ def acceptable(story: Story) -> str:
     return ended.commit if ended.commit in story.applied else ""
 
 
-def of_run(project: Project, run: str) -> FixRequest:
-    """What the run of a fix was asked for."""
-    from planforge.kernel.events import RunStarted
-    from planforge.kernel.payloads import unpack
-    from planforge.workflows.fix import FixRequest
-
-    for recorded in project.ledger.stream(run):
-        if isinstance(recorded.event, RunStarted):
-            return msgspec.json.decode(unpack(project.ledger, recorded.event.request), type=FixRequest)
-    raise NotFound(f"there is no `{run}` here", see("status"))
-
-
-def next_commands(project: Project, name: str) -> list[Action]:
-    """What a person may do with a fix as it is, the likeliest first."""
-    plan = plans.row(project, name)
-    story = queue.story(project, plan)
-    if plan.status == "DONE" and not story.reopened:
-        return [Action("land", plan.plan)]
-    if story.moved:
-        return []
+def offered(project: Project, plan: PlanRow) -> list[Action]:
+    """What a person may do with a fix as it is; of a change that passed and is not small, a plan, too."""
+    story, found = queue.story(project, plan), ""
     if acceptable(story) and story.ended:
         request = _first_request(project, plan.plan).request
-        return too_large(plan.plan, request, story.ended.reason)
-    return [retry(plan.plan)]
-
-
-def too_large(fix: str, request: str, reason: str) -> list[Action]:
-    """What can be done with a change that passed and is not small: make a plan of it, or accept it."""
-    found = f"{request}\n\nFound when {fix} was tried: {reason}"
-    return [Action("forge", found), Action("fix", accept=fix, reason=TEXT)]
-
-
-def retry(fix: str) -> Action:
-    """Do a fix once more."""
-    return Action("fix", again=fix)
+        found = f"{request}\n\nFound when {plan.plan} was tried: {story.ended.reason}"
+    return offers.about(project, plan, passed=bool(found), found=found)
 
 
 def _title(text: str) -> str:
@@ -183,8 +153,6 @@ def _next(project: Project) -> str:
 
 
 def _asked(project: Project, fix: str, title: str, request: str, content: str, base: str) -> FixRequest:
-    from planforge.workflows.fix import FixRequest
-
     settings = project.settings.run
     return FixRequest(
         fix=fix,
@@ -216,9 +184,6 @@ def _idle(project: Project, name: str) -> tuple[PlanRow, Story]:
 
 
 def _first_request(project: Project, fix: str) -> FixRequest:
-    found = project.ledger.query(
-        "SELECT run FROM runs WHERE subject = ? AND flow = ? ORDER BY length(run), run LIMIT 1", fix, FLOW
-    )
-    for (run,) in list(found):
-        return of_run(project, run)
+    for run in runs.of_subject(project, fix, FLOW):
+        return runs.request(project, run, FixRequest)
     raise NotFound(f"there is no `{fix}` here", see("status"))

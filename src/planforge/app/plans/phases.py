@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.actions import TEXT, Action, Advice, Hint, see
-from planforge.app import runs
+from planforge.actions import Action, Advice, Hint, see
+from planforge.app import landing, runs
 from planforge.app.decisions import approvals, statuses
-from planforge.app.items import phase_file, phase_views, plans
+from planforge.app.items import offers, phase_file, phase_views, plans
 from planforge.app.items.phase_views import PhaseView
 from planforge.documents import phases as documents
 from planforge.documents.phases import Phase, PhaseKind, signature
@@ -26,10 +26,11 @@ from planforge.errors import InvalidInput, PhasesStale, PlanforgeError, RefusedB
 from planforge.kernel import effects, events
 from planforge.kernel.graph.steps import happened
 from planforge.kernel.ledger import Write
+from planforge.kernel.work.actions import remade
 from planforge.rules import selection
 from planforge.rules.badges import Badge
 from planforge.rules.selection import MET, Candidate
-from planforge.workflows.phase import GATE, planned
+from planforge.workflows.phase import planned
 from planforge.workspace.landing import branches, merges
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def is_stale(project: Project, plan: PlanRow, content: str) -> bool:
 
 def stale(plan: str) -> PhasesStale:
     """What is said of phases that do not fit their plan any more, with the remedy."""
-    keep, remake = _remaking(plan)
+    keep, remake = remade(plan)
     return PhasesStale(
         f"`{plan}` has changed since its phases were made: they may not be what it means now",
         Advice("run {} to start over, or {} to keep the phases that are the same", remake, keep),
@@ -89,7 +90,7 @@ def generate(
     plan = plans.row(project, name)
     text = plans.text(project, plan)
     plans.require_open(plan)
-    approvals.require_whole(project, plan, text, _remaking(plan.plan)[1])
+    approvals.require_whole(project, plan, text, remade(plan.plan)[1])
     before = phase_views.newest(project, plan.plan)
     if parallel is None and before is not None:
         said = declared_parallel(text)
@@ -195,7 +196,7 @@ def view(project: Project, name: str) -> PhasesView:
             parallel=side_by_side,
             badge=Badge.PENDING,
             phases=shown,
-            next=tuple(_next(project, plan, shown, content)),
+            next=tuple(offered(project, plan)),
         )
     shown = phase_views.shown(project, plan, made.event)
     return PhasesView(
@@ -207,54 +208,16 @@ def view(project: Project, name: str) -> PhasesView:
         badge=plans.badge_of(plans.steps(project, plan.plan)),
         phases=shown,
         edited=phase_file.edited(project, plan, stale=made.event.content != content),
-        next=tuple(
-            _remaking(plan.plan) if made.event.content != content else _next(project, plan, shown, content)
-        ),
+        next=tuple(offered(project, plan)),
     )
 
 
-def _remaking(plan: str) -> list[Action]:
-    """How phases that are stale are made again: those that are the same are kept, or none is."""
-    return [
-        Action("plan phases", plan, regenerate=True, keep_done=True),
-        Action("plan phases", plan, regenerate=True),
-    ]
-
-
-def _next(project: Project, plan: PlanRow, shown: Sequence[PhaseView], content: str) -> list[Action]:
-    if plan.status in ("CLOSED", "CANCELLED"):
-        return []
-    for run in runs.rows(project, unfinished=True):
-        if run.subject == plan.plan:
-            return [] if run.status == "running" else [Action("resume", run.run)]
-    if plan.status == "DONE" and all(phase.status in MET for phase in shown):
-        return _landing(project, plan.plan)
-    if approvals.holding(project, plan.plan, GATE, content) is None:
-        return [Action("plan approve", plan.plan)]
-    failed = [phase.id for phase in shown if phase.status == "failed"]
-    if failed and plan.status == "IMPLEMENTING":
-        retry = Action("plan retry", plan.plan, failed[0])
-        return [retry, Action("plan skip", plan.plan, failed[0], reason=TEXT)]
-    return [Action("plan run", plan.plan)]
-
-
-def _landing(project: Project, plan: str) -> list[Action]:
-    """What is left to do with a plan of which every phase is done."""
-    if statuses.unlanded(project, plan):
-        return [Action("plan land", plan)]
-    from planforge.app.landing import is_ahead
-
-    try:
-        return [Action("land", update_checkout=True)] if is_ahead(project) else []
-    except PlanforgeError:  # no branch is checked out
-        return []
-
-
-def after_approval(project: Project, plan: PlanRow, content: str) -> list[Action]:
-    """What can be done with a plan once somebody has said yes to it."""
-    if is_stale(project, plan, content):
-        return _remaking(plan.plan)
-    return [Action("plan run", plan.plan)]
+def offered(project: Project, plan: PlanRow) -> list[Action]:
+    """What can be done next about a plan; about one that is done, as git has it now."""
+    if plan.status != "DONE":
+        return offers.about(project, plan)
+    unlanded = bool(statuses.unlanded(project, plan.plan))
+    return offers.about(project, plan, unlanded=unlanded, ahead=not unlanded and landing.is_ahead(project))
 
 
 def require_left(project: Project, plan: PlanRow, content: str) -> None:
@@ -264,7 +227,7 @@ def require_left(project: Project, plan: PlanRow, content: str) -> None:
     if plan.status != "DONE" or made is None or made.content != content:
         return
     if all(row.status in MET for row in plans.steps(project, plan.plan)):
-        ways = _landing(project, plan.plan) or [Action("plan close", plan.plan)]
+        ways = offered(project, plan) or [Action("plan close", plan.plan)]
         raise RefusedByGate(
             f"`{plan.plan}` is DONE: every phase of it is done or was left out", Advice("run {}", ways[0])
         )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from planforge.actions import REQUEST, Action, Advice, Verb
 from planforge.app import landing, runs
 from planforge.app.decisions import approvals
-from planforge.app.items import plans
+from planforge.app.items import offers, plans
 from planforge.app.places import STATE
 from planforge.errors import InvalidInput, NoRepository
 from planforge.kernel.events import ItemOpened
@@ -65,7 +65,7 @@ def begin_plan_run(
     phases.cut(project, text, parallel or None, present)  # what cannot be cut is refused before it is begun
     if phases.is_stale(project, plan, content):
         raise phases.stale(plan.plan)
-    if approvals.holding(project, plan.plan, GATE, content) is None:
+    if offers.approval(project, plan, GATE, content) is None:
         raise approvals.not_approved(plan.plan, content)
     if only and only != ONE:
         only = phases.runnable(project, plan.plan, only)

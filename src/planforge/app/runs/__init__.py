@@ -1,7 +1,18 @@
 """Runs: which there are (`table.py`) and how one begins (`start.py`); both are quick to load."""
 
 from planforge.app.runs.start import begin, require_free
-from planforge.app.runs.table import Ended, RunRow, events, is_due, rows, started, to_resume, waiting_for
+from planforge.app.runs.table import (
+    Ended,
+    RunRow,
+    events,
+    is_due,
+    of_subject,
+    request,
+    rows,
+    started,
+    to_resume,
+    waiting_for,
+)
 
 __all__ = [
     "Ended",
@@ -9,6 +20,8 @@ __all__ = [
     "begin",
     "events",
     "is_due",
+    "of_subject",
+    "request",
     "require_free",
     "rows",
     "started",

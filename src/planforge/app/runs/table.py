@@ -7,7 +7,7 @@ it had finished is in the ledger, and it can be resumed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     # Looking at the list of runs must be quick, and needs none of the events.
     from planforge.app.project import Project
     from planforge.kernel.events import Event, RunStarted
+
+
+Asked = TypeVar("Asked", bound=msgspec.Struct)
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +80,19 @@ def started(project: Project, run: str) -> RunStarted:
         if isinstance(recorded.event, RunStarted):
             return recorded.event
     raise unknown(run)
+
+
+def request(project: Project, run: str, kind: type[Asked]) -> Asked:
+    """What a run was asked."""
+    from planforge.kernel.payloads import unpack
+
+    return msgspec.json.decode(unpack(project.ledger, started(project, run).request), type=kind)
+
+
+def of_subject(project: Project, subject: str, flow: str) -> list[str]:
+    """The runs of a flow that were about something, oldest first."""
+    query = "SELECT run FROM runs WHERE subject = ? AND flow = ? ORDER BY length(run), run"
+    return [run for (run,) in project.ledger.query(query, subject, flow)]
 
 
 def unknown(run: str) -> NotFound:

@@ -8,27 +8,37 @@ pass in their own name, or abandon it. A committed one lands through the queue, 
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from planforge.actions import REQUEST, TEXT, Action, Advice, Blank
-from planforge.app.items import task_rows
+from planforge.actions import REQUEST, Action, Advice, Blank
+from planforge.app import landing, runs
+from planforge.app.agents.casting import Casting
+from planforge.app.context import gather
+from planforge.app.decisions import deciders
+from planforge.app.items import documents, offers, task_rows
 from planforge.app.items.task_rows import StageRow, TaskRow
-from planforge.errors import CannotPerform, Conflict, InvalidInput, PlanEdited, RefusedByGate
-from planforge.kernel.files import read_regular
+from planforge.app.landing import queue
+from planforge.app.plans import work
+from planforge.app.tasks import pipelines
+from planforge.documents.plan import slug
+from planforge.errors import Conflict, InvalidInput, RefusedByGate
+from planforge.kernel import events
+from planforge.kernel.effects import ReadDocument
+from planforge.kernel.events import ItemMoved, ItemOpened, StageEnded, TaskEnded
+from planforge.kernel.filters import Filter, read
 from planforge.kernel.ledger import Write
-from planforge.kernel.objects import address, write_atomically
+from planforge.kernel.work.actions import Known, offered
 from planforge.kernel.work.items import Kind, following
+from planforge.kernel.work.lifecycle.tables import TASK
 from planforge.rules.gates.evaluation import VOID
+from planforge.workflows.course import Course, PipelineRequest, Player, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from planforge.app.project import Project
-    from planforge.kernel.effects import DocumentText
     from planforge.kernel.events import Event, ItemOpened, Recorded
     from planforge.rules.pipelines import Pipeline, Stage
     from planforge.workflows.course import Course, PipelineRequest, Player, Standing
@@ -61,48 +71,65 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """The ways on."""
 
 
+FREE = "no tokens"
+LOOK = ("shows what the run waits for, and how to decide", FREE)
+WAYS = {
+    "land": ("merges it into your branch, once the merged tree has passed", FREE),
+    "task abandon": ("gives it up; all there is of it is kept", FREE),
+    "task override": (
+        "lets the stage pass in your name, for what is there now",
+        f"{FREE}; nobody else has found it right",
+    ),
+    "resume": ("resumes the run that is not finished", ""),
+    "cancel": ("ends the run; its work is kept", FREE),
+}
+"""What each way on does and costs, wherever that is always the same."""
+
+Resuming = dict[tuple[str, int], tuple[str, str]]
+"""What it does and costs to go on at a stage, with so many rounds more."""
+
+
 def view(project: Project, name: str) -> TaskView:
     """A task in full, with the ways on."""
     found = task_rows.row(project, name)
-    return TaskView(
-        task=found, stages=task_rows.stages(project, found.task), next=tuple(_ways_on(project, found))
-    )
+    known = Known(at_work=offers.at_work(project, found.task), ending=True)
+    resuming: Resuming = {}
+    if not known.at_work and found.open and found.status != task_rows.COMMITTED:
+        known, resuming = _stages_to_resume(project, found, known)
+    ways = []
+    for action in offered(found.task, found.status, known):
+        at = str(action.options.get("at", "")), int(action.options.get("rounds", 0))
+        does, cost = resuming.get(at) or WAYS.get(action.verb, LOOK)
+        ways.append(Way(command=action, does=does, cost=cost))
+    return TaskView(task=found, stages=task_rows.stages(project, found.task), next=tuple(ways))
 
 
-def _ways_on(project: Project, found: TaskRow) -> Iterator[Way]:
-    if found.status in task_rows.FINAL:
-        return
-    if busy := _unfinished(project, found.task):
-        yield from _ways_of_run(project, busy)
-        return
-    if found.status == task_rows.COMMITTED:
-        does = "merges it into your branch, once the merged tree has passed"
-        yield Way(command=Action("land", found.task), does=does, cost="no tokens")
-    else:
-        yield from _stages_to_resume(project, found)
-    abandoned = Action("task abandon", found.task, reason=TEXT)
-    yield Way(command=abandoned, does="gives it up; all there is of it is kept", cost="no tokens")
-
-
-def _stages_to_resume(project: Project, found: TaskRow) -> Iterator[Way]:
+def _stages_to_resume(project: Project, found: TaskRow, known: Known) -> tuple[Known, Resuming]:
+    """At which stages a task that no run is at can go on, and what comes of that."""
     course = _course(project, found)
     stage = next_stage(found, course)
-    again = partial(Action, "task resume", found.task)
     does = "tries the stage again" if stage == found.stage else "goes on with this stage"
     if course.verdict(stage) == VOID:
         does = "has the stage look at what has changed since it approved"
-    yield Way(command=again(at=stage), does=does, cost=_round_cost(project, found, stage))
-    if (after := _stage_after_text(project, found)) and after[1] != stage:
-        does = f"goes on with `{found.path}/{after[0]}` as it is, with your edits"
-        yield Way(command=again(at=after[1]), does=does, cost="tokens: of the stages from there on")
-    if found.stuck and stage == found.stage and _is_judged(project, found):
-        more = f"gives the stage {MORE} rounds more"
-        cost = _round_cost(project, found, stage)
-        yield Way(command=again(at=stage, rounds=MORE), does=more, cost=cost)
-        if not course.nothing_to_judge(stage):
-            pass_ = Action("task override", found.task, stage=stage, reason=TEXT)
-            does = "lets the stage pass in your name, for what is there now"
-            yield Way(command=pass_, does=does, cost="no tokens; nobody else has found it right")
+    document, after = _stage_after_text(project, found)
+    judged = found.stuck and stage == found.stage and _is_judged(project, found)
+    cost = _round_cost(project, found, stage)
+    resuming = {
+        (after, 0): (
+            f"goes on with `{found.path}/{document}` as it is, with your edits",
+            "tokens: of the stages from there on",
+        ),
+        (stage, 0): (does, cost),
+        (stage, MORE): (f"gives the stage {MORE} rounds more", cost),
+    }
+    known = msgspec.structs.replace(
+        known,
+        stage=stage,
+        after_text=after if after != stage else "",
+        rounds=MORE if judged else 0,
+        passable=judged and not course.nothing_to_judge(stage),
+    )
+    return known, resuming
 
 
 def next_stage(found: TaskRow, course: Course) -> str:
@@ -125,10 +152,6 @@ def next_stage(found: TaskRow, course: Course) -> str:
 
 def _round_cost(project: Project, found: TaskRow, name: str) -> str:
     """What one more round is likely to cost: the mean of those that there were, as far as agents said."""
-    from planforge.app.tasks import pipelines
-    from planforge.kernel.events import StageEnded
-    from planforge.kernel.filters import Filter, read
-
     of = pipelines.find(project.root, found.pipeline)
     index = of.index(name)
     first = of.back_to(index) if of.stages[index].verdict else index
@@ -143,45 +166,22 @@ def _round_cost(project: Project, found: TaskRow, name: str) -> str:
     return f"about {sum(sum(each) // len(each) for each in spent.values())} tokens a round"
 
 
-def _stage_after_text(project: Project, found: TaskRow) -> tuple[str, str] | None:
-    """The document that a task is stuck at, if it is about writing one, and the stage that comes next."""
-    from planforge.app.tasks import pipelines
-
+def _stage_after_text(project: Project, found: TaskRow) -> tuple[str, str]:
+    """The document that a task is stuck at and the stage after it; empty if it is not about writing one."""
     of = pipelines.find(project.root, found.pipeline).stages
     index = next((number for number, each in enumerate(of) if each.name == found.stage), len(of))
     if not found.stuck or index + 1 >= len(of) or not of[index].writes:
-        return None
+        return "", ""
     written = any(
         each.stage == found.stage and each.document for each in task_rows.stages(project, found.task)
     )
-    return (of[index].leaves, of[index + 1].name) if written else None
+    return (of[index].leaves, of[index + 1].name) if written else ("", "")
 
 
 def _is_judged(project: Project, found: TaskRow) -> bool:
     """Whether somebody's judgement is what it is stuck at."""
-    from planforge.app.tasks import pipelines
-
     of = pipelines.find(project.root, found.pipeline)
     return any(each.name == found.stage and each.verdict not in ("", "evidence") for each in of.stages)
-
-
-def _ways_of_run(project: Project, run: str) -> Iterator[Way]:
-    """What can be done while a run is at the task: decide what it waits for, resume it, or end it."""
-    from planforge.app import runs
-
-    awaited = runs.waiting_for(project, run)
-    for action in awaited:
-        yield Way(command=action, does="shows what the run waits for, and how to decide", cost="no tokens")
-    running = any(row.run == run and row.status == "running" for row in runs.rows(project, unfinished=True))
-    if not awaited and not running:
-        yield Way(command=Action("resume", run), does="resumes the run that is not finished")
-    yield Way(command=Action("cancel", run), does="ends the run; its work is kept", cost="no tokens")
-
-
-def _unfinished(project: Project, task: str) -> str:
-    from planforge.app import runs
-
-    return next((each.run for each in runs.rows(project, unfinished=True) if each.subject == task), "")
 
 
 # Beginning and going on
@@ -189,10 +189,6 @@ def _unfinished(project: Project, task: str) -> str:
 
 def begin(project: Project, pipeline: str, request: str) -> str:
     """Open a task and record its run; nothing is started yet."""
-    from planforge.app import runs
-    from planforge.app.plans import work
-    from planforge.app.tasks import pipelines
-
     chosen = pipelines.runnable(project, pipeline)
     work.require_request(request)
     players = _players(project, chosen)
@@ -208,10 +204,6 @@ def begin(project: Project, pipeline: str, request: str) -> str:
 
 
 def _opened(project: Project, chosen: Pipeline, title: str, request: str) -> ItemOpened:
-    from planforge.app.plans import work
-    from planforge.documents.plan import slug
-    from planforge.kernel.events import ItemOpened
-
     directory = project.settings.run.tasks
     if not (project.root / directory).resolve().is_relative_to(project.root.resolve()):
         raise InvalidInput(f"`run.tasks` leads out of the repository: `{directory}`")
@@ -224,10 +216,6 @@ def _opened(project: Project, chosen: Pipeline, title: str, request: str) -> Ite
 
 def resume(project: Project, name: str, *, at: str, rounds: int, actor: str, reason: str = "") -> str:
     """Have a task go on at a stage, as somebody wants it to; the new run."""
-    from planforge.app import runs
-    from planforge.app.plans import work
-    from planforge.app.tasks import pipelines
-
     found = task_rows.row(project, name)
     chosen = pipelines.runnable(project, found.pipeline)
     _require_resumable(project, found, actor)
@@ -260,9 +248,6 @@ def _is_refused(found: TaskRow) -> bool:
 
 def _on_what_has_landed(project: Project, found: TaskRow, left: PipelineRequest) -> PipelineRequest:
     """Have the change made anew on top of what it could not be merged with; the earlier one is kept."""
-    from planforge.app import landing
-    from planforge.app.landing import queue
-
     story = queue.story_of_task(project, found)
     base = landing.base_after(project, story)
     landing.begin_task_again(project, story, base)
@@ -272,9 +257,6 @@ def _on_what_has_landed(project: Project, found: TaskRow, left: PipelineRequest)
 
 def _course(project: Project, found: TaskRow) -> Course:
     """A task as it is on disk, in git and on record now."""
-    from planforge.app.tasks import pipelines
-    from planforge.workflows.course import Course
-
     chosen = pipelines.find(project.root, found.pipeline)
     commit, standing = _left_by_earlier_runs(project, found, chosen)
     base = _base(project, found) or project.git.commit_of("HEAD")
@@ -287,9 +269,6 @@ def _left_by_earlier_runs(
     project: Project, found: TaskRow, chosen: Pipeline
 ) -> tuple[str, tuple[Standing, ...]]:
     """The change that there is, and what the stages of the pipeline came to; documents as they are now."""
-    from planforge.app.landing import queue
-    from planforge.workflows.course import Standing
-
     known = {stage.name for stage in chosen.stages}
     came = [each for each in task_rows.stages(project, found.task) if each.stage in known]
     # A change that could not land is made anew.
@@ -302,7 +281,7 @@ def _left_by_earlier_runs(
             verdict=each.verdict,
             judged=each.judged,
             document=each.document,
-            object=read_document(project, found.task, each.document).object if each.document else "",
+            object=_object(project, found.task, each.document),
             overridden=each.reason if each.reason.startswith(OVERRIDDEN) else "",
         )
         for each in came
@@ -310,25 +289,19 @@ def _left_by_earlier_runs(
     return (proposed[-1] if proposed else ""), tuple(standing)
 
 
+def _object(project: Project, task: str, name: str) -> str:
+    """The object of a document as it is on disk; empty if there is none."""
+    return documents.read(project, ReadDocument(task=task, name=name)).object if name else ""
+
+
 def _base(project: Project, found: TaskRow) -> str:
     """The commit that the task began at, or that its change was begun again at."""
-    from planforge.kernel.events import RunStarted
-    from planforge.kernel.payloads import unpack
-    from planforge.workflows.course import PipelineRequest
-
-    query = "SELECT run FROM runs WHERE subject = ? AND flow = 'pipeline' ORDER BY length(run) DESC, run DESC"
-    for (run,) in list(project.ledger.query(query, found.task)):
-        for recorded in project.ledger.stream(run):
-            if isinstance(recorded.event, RunStarted):
-                body = unpack(project.ledger, recorded.event.request)
-                return msgspec.json.decode(body, type=PipelineRequest).base
-    return ""
+    known = runs.of_subject(project, found.task, "pipeline")
+    return runs.request(project, known[-1], PipelineRequest).base if known else ""
 
 
 def _as_opened(found: TaskRow) -> ItemOpened:
     """A task as it was opened."""
-    from planforge.kernel.events import ItemOpened
-
     said = {field: getattr(found, field) for field in ("title", "request", "path", "pipeline")}
     return ItemOpened(item=found.task, **said)
 
@@ -337,8 +310,6 @@ def _request(
     project: Project, chosen: Pipeline, players: dict[str, Player], opened: ItemOpened, base: str
 ) -> Callable[[str], PipelineRequest]:
     """Makes the request of a run once the run has its name."""
-    from planforge.workflows.course import PipelineRequest
-
     base_tree = project.git.tree_of(base)
 
     def asked(run: str) -> PipelineRequest:
@@ -362,9 +333,6 @@ def _request(
 
 def _players(project: Project, chosen: Pipeline) -> dict[str, Player]:
     """Every role of a pipeline."""
-    from planforge.app.context import gather
-    from planforge.workflows.course import Player
-
     library = gather.library(project)
     named = {role for stage in chosen.stages for role in (stage.role, stage.revised_by) if role}
     library.require(named)
@@ -374,9 +342,6 @@ def _players(project: Project, chosen: Pipeline) -> dict[str, Player]:
 
 def _require_agents(project: Project, chosen: Pipeline) -> None:
     """Refuse what nobody could play: each role that an agent plays needs one."""
-    from planforge.app.agents.casting import Casting
-    from planforge.app.context import gather
-
     library = gather.library(project)
     asked = sorted(_asked_of_agents(chosen.stages))
     Casting(project).require({role: library.role(role).access for role in asked})
@@ -393,9 +358,6 @@ def _asked_of_agents(of: tuple[Stage, ...]) -> set[str]:
 
 def override(project: Project, name: str, *, stage: str, actor: str, reason: str) -> TaskRow:
     """Let a stage pass in a person's own name, for exactly what there is now."""
-    from planforge.app.tasks import pipelines
-    from planforge.kernel.events import StageEnded
-
     found = task_rows.row(project, name)
     chosen = pipelines.find(project.root, found.pipeline)
     of = chosen.stages[chosen.index(stage)]
@@ -447,9 +409,6 @@ def abandon(project: Project, name: str, *, actor: str, reason: str) -> TaskRow:
 
 def stopped(project: Project, task: str, run: str, reason: str) -> list[Event]:
     """What to record of a task whose run is cancelled; nothing if it is none, or not under way."""
-    from planforge.kernel.events import ItemMoved, TaskEnded
-    from planforge.kernel.work.lifecycle.tables import TASK
-
     found = project.ledger.select(task_rows.TaskRow, "tasks WHERE task = ?", task)
     if not found or found[0].status in (*task_rows.FINAL, *task_rows.STUCK):
         return []
@@ -461,9 +420,6 @@ def stopped(project: Project, task: str, run: str, reason: str) -> list[Event]:
 
 
 def _move(project: Project, task: str, event: str, *also: Event, actor: str, reason: str) -> None:
-    from planforge.kernel.events import ItemMoved
-    from planforge.kernel.work.lifecycle.tables import TASK
-
     def decide() -> list[Write]:
         status = TASK.after(task_rows.row(project, task).status, event, task)
         moved = ItemMoved(item=task, by=event, status=status, actor=actor, reason=reason)
@@ -479,56 +435,18 @@ def _require_resumable(project: Project, found: TaskRow, actor: str) -> None:
 
 
 def _require_possible(project: Project, found: TaskRow, actor: str) -> None:
-    from planforge.app.decisions import deciders
-
     deciders.require_other_author(project, found.task, actor)
-    if busy := _unfinished(project, found.task):
+    if busy := offers.at_work(project, found.task):
+        resume, end = Action("resume", busy.run), Action("cancel", busy.run)
         raise RefusedByGate(
-            f"`{found.task}` has an unfinished run, `{busy}`",
-            Advice("resume it: {}, or end it: {}", Action("resume", busy), Action("cancel", busy)),
+            f"`{found.task}` has an unfinished run, `{busy.run}`",
+            Advice("resume it: {}, or end it: {}", resume, end),
         )
     if found.status in task_rows.FINAL:
         raise RefusedByGate(
             f"`{found.task}` is {found.status}",
             Advice("open a new task: {}", Action("pipeline run", Blank("PIPELINE"), REQUEST)),
         )
-
-
-# Documents
-
-
-def read_document(project: Project, task: str, name: str) -> DocumentText:
-    """A document as it is on disk; an empty one if it is not there."""
-    from planforge.kernel.effects import DocumentText
-
-    try:
-        content = read_regular(_document(project, task, name))
-    except FileNotFoundError:
-        return DocumentText(text="", object="")
-    except OSError as error:
-        raise CannotPerform(f"`{name}` cannot be read: {error.strerror}") from error
-    return DocumentText(text=content.decode("utf-8", "replace"), object=project.ledger.objects.put(content))
-
-
-def write_document(project: Project, task: str, name: str, text: str, replaces: str) -> DocumentText:
-    """Write a document, unless what is there is neither what we left nor what we are to write."""
-    from planforge.kernel.effects import DocumentText
-
-    path, content = _document(project, task, name), text.encode()
-    found = address(read_regular(path)) if path.exists() else ""
-    if found not in (replaces, address(content)):
-        what = "was edited" if found else "was removed"
-        raise PlanEdited(f"`{name}` {what} while Planforge was working on it; it is left as it is")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, content)
-    return DocumentText(text=text, object=project.ledger.objects.put(content))
-
-
-def _document(project: Project, task: str, name: str) -> Path:
-    directory = (project.root / task_rows.row(project, task).path).resolve()
-    if Path(name).name != name or not directory.is_relative_to(project.root.resolve()):
-        raise InvalidInput(f"`{name}` is not the name of a document")
-    return directory / name
 
 
 # Progress
@@ -552,8 +470,6 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 def progress(project: Project, name: str) -> Iterator[Progress]:
     """Everything that happened to a task, oldest first."""
-    from planforge.kernel.filters import Filter, read
-
     task = task_rows.row(project, name).task
     kinds = ("StageStarted", "StageEnded", "FrictionNoted", "ItemMoved", "TaskEnded")
     for recorded in read(project.ledger, Filter(kinds=kinds)):
@@ -562,8 +478,6 @@ def progress(project: Project, name: str) -> Iterator[Progress]:
 
 
 def _progress(recorded: Recorded) -> Progress:
-    from planforge.kernel import events
-
     match recorded.event:
         case events.StageStarted() as begun:
             said = (begun.name, begun.name.split(":")[1], "start", f"{begun.stage} begins")

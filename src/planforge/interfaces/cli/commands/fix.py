@@ -99,7 +99,6 @@ def _require_one(
 def _drive(project: Project, run: str, *, land: bool, onto: str | None) -> int:
     from planforge.app import landing
     from planforge.app.overview import report
-    from planforge.app.plans import fixes
 
     ended = watch(project, run)
     document = report.of_run(project, run)
@@ -114,7 +113,7 @@ def _drive(project: Project, run: str, *, land: bool, onto: str | None) -> int:
         "fix": document.plan,
         "run": document,
         "landing": landed,
-        "next": landed.next if landed else fixes.next_commands(project, document.plan),
+        "next": landed.next if landed else report.about(project, document.plan),
     }
 
     if landed is None:

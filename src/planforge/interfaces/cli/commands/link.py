@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 import click
 
 from planforge.errors import InvalidInput
-from planforge.interfaces.cli.caller import here
+from planforge.interfaces.cli.caller import deciding, here
 from planforge.interfaces.cli.options import actor_option
-from planforge.interfaces.cli.output import json_option, show
+from planforge.interfaces.cli.output import JsonCommand, show
 
 if TYPE_CHECKING:
     from planforge.app.items.links import Linked
 
 
-@click.command()
+@click.command(cls=JsonCommand)
 @click.argument("item", metavar="PLAN|TASK")
 @click.option("--after", multiple=True, metavar="PLAN|TASK", help="What it comes after; may be given again.")
 @click.option("--clear", is_flag=True, help="It need not wait for anything any more.")
 @actor_option("Who says so")
-@json_option
 def link(item: str, after: tuple[str, ...], *, clear: bool, actor: str | None) -> None:
     """Say which plans and tasks have to land before another one starts
 
@@ -34,15 +33,14 @@ def link(item: str, after: tuple[str, ...], *, clear: bool, actor: str | None) -
       planforge link plan-002
       planforge link plan-002 --clear
     """
-    from planforge.app.decisions import deciders
     from planforge.app.items import links
 
     if after and clear:
         raise InvalidInput("say either `--after` or `--clear`")
-    project = here()
     if after or clear:
-        links.link(project, item, after, actor=deciders.person_or_script(project, actor))
-    show(links.linked(project, item), _shown)
+        project, who = deciding(actor)
+        links.link(project, item, after, actor=who)
+    show(links.linked(here(), item), _shown)
 
 
 def _shown(found: Linked) -> str:

@@ -20,7 +20,7 @@ from planforge.interfaces.cli.help_sections import SectionedGroup, help_command
 from planforge.interfaces.cli.layout import paragraphs, table
 from planforge.interfaces.cli.options import actor_option, reason_option
 from planforge.interfaces.cli.output import show, talk, wants_json
-from planforge.interfaces.cli.typed import line, next_lines, text
+from planforge.interfaces.cli.typed import next_lines, text
 
 if TYPE_CHECKING:
     from planforge.app.plans.pages import PlanView
@@ -147,13 +147,13 @@ def approve(plan_id: str, actor: str | None, seen: str | None) -> None:
       planforge plan approve 1 --seen cefe3305d8b3 --as "Ada Lovelace"
     """
     from planforge.app.decisions import approvals
-    from planforge.app.plans import phases
+    from planforge.app.overview import report
 
     project, who = deciding(actor)
     approval = approvals.approve(project, plan_id, actor=who, seen=seen)
     plan = plans.row(project, plan_id)
     lines = [f"approved {plan.plan} at {approval.content[:12]} by {approval.actor}"]
-    lines += [f"next: {line(each)}" for each in phases.after_approval(project, plan, approval.content)]
+    lines += next_lines(report.about(project, plan.plan))
     show(approval, "\n".join(lines))
     _warn(statuses.mark_as_recorded(project, plan.plan))
 
@@ -244,5 +244,5 @@ def reopen(plan_id: str, actor: str | None, reason: str) -> None:
 
     project, who = deciding(actor)
     found = statuses.reopen(project, plan_id, actor=who, reason=reason)
-    lines = [f"{found.plan} is {found.status}", *next_lines(report.about(project, found))]
+    lines = [f"{found.plan} is {found.status}", *next_lines(report.about(project, found.plan))]
     show(found, "\n".join(lines))
