@@ -98,19 +98,15 @@ def _fewer(old: Suite, new: Suite, together: Pairs) -> Iterator[Finding]:
     kept_old, kept_new = {id(one) for one, _ in together}, {id(other) for _, other in together}
     gone = [item for item in old.cases if id(item) not in kept_old]
     fresh = [item for item in new.cases if id(item) not in kept_new]
-    rows = [_rows(one, other) for one, other in together]
-    tests = (
-        sum(first for first, _ in rows) + sum(item.case.weight for item in gone),
-        sum(second for _, second in rows) + sum(item.case.weight for item in fresh),
-    )
-    asserted_old = sum(
-        old.asserted(one.case) * first for (one, _), (first, _) in zip(together, rows, strict=True)
-    )
-    asserted_new = sum(
-        new.asserted(other.case) * last for (_, other), (_, last) in zip(together, rows, strict=True)
-    )
-    asserted_old += sum(old.asserted(item.case) * item.case.weight for item in gone) + old.uncalled
-    asserted_new += sum(new.asserted(item.case) * item.case.weight for item in fresh) + new.uncalled
+    was = [(one, _rows(one, other)[0]) for one, other in together]
+    now = [(other, _rows(one, other)[1]) for one, other in together]
+    was += [(item, item.case.weight) for item in gone]
+    now += [(item, item.case.weight) for item in fresh]
+    tests = [sum(weight for _, weight in side) for side in (was, now)]
+    asserted = [
+        sum(suite.asserted(item.case) * weight for item, weight in side) + suite.uncalled
+        for suite, side in ((old, was), (new, now))
+    ]
     names = _named(gone)
     if tests[1] < tests[0]:
         yield Finding(
@@ -118,8 +114,8 @@ def _fewer(old: Suite, new: Suite, together: Pairs) -> Iterator[Finding]:
             title=f"the number of tests fell from {tests[0]} to {tests[1]}",
             detail=names or _shrunk(together),
         )
-    if asserted_new < asserted_old:
-        title = f"the number of assertions fell from {asserted_old} to {asserted_new}"
+    if asserted[1] < asserted[0]:
+        title = f"the number of assertions fell from {asserted[0]} to {asserted[1]}"
         yield Finding(severity=Severity.BLOCKING, title=title, detail=names)
     for item in gone:
         where = f"{item.path}::{item.case.name}"
