@@ -49,8 +49,8 @@ class Tokens(msgspec.Struct):
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
     """What the latest answer of the model used, and the conversation until then."""
 
-    latest: Tokens
-    total: Tokens
+    latest: Tokens = msgspec.field(name="last_token_usage")
+    total: Tokens = msgspec.field(name="total_token_usage")
 
     @property
     def context(self) -> int:
@@ -58,13 +58,8 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
         return count(self.latest.input_tokens) + count(self.latest.output_tokens)
 
 
-class _Info(msgspec.Struct):
-    last_token_usage: Tokens
-    total_token_usage: Tokens
-
-
 class _Payload(msgspec.Struct):
-    info: _Info | None = None
+    info: Counted | None = None
     """In a `token_count`, which is written when a tool has been used as well."""
     usage: Tokens | None = None
     thread_token_usage: Tokens | None = None
@@ -77,7 +72,7 @@ class _Entry(msgspec.Struct):
     def counted(self) -> Counted | None:
         found = self.payload
         if found.info is not None:
-            return Counted(latest=found.info.last_token_usage, total=found.info.total_token_usage)
+            return found.info
         if found.usage is not None and found.thread_token_usage is not None:
             return Counted(latest=found.usage, total=found.thread_token_usage)
         return None
