@@ -215,7 +215,7 @@ class Asking:
                 raise
             except (AgentLimited, NoAgent) as error:
                 bill.note(sofar.usage, sofar.money, whole=False)
-                bill.no_attempt()
+                bill.attempted = False
                 session = sofar.session or (kept.session if kept else "")
                 if session and isinstance(error, AgentLimited) and chosen.profile.resume != "none":
                     remembered(session, sofar.usage, unfinished=True)
