@@ -17,6 +17,7 @@ from planforge.agents import acp
 from planforge.agents.known import KNOWN
 from planforge.agents.profiles import REHEARSAL, Profile
 from planforge.agents.protocol import Place, Task, ToolRequest
+from planforge.app.agents.workplace import BUFFER
 from planforge.errors import PlanforgeError
 from planforge.kernel.effects import Access, AgentAnswer, Usage
 from planforge.workspace import processes
@@ -111,7 +112,7 @@ class Room:
         """Start a program as `planforge.app.agents.workplace` does."""
         pipe = asyncio.subprocess.PIPE
         process = await processes.start(
-            argv, cwd=cwd, extra=env, stdin=pipe, stderr=pipe, limit=acp.LINE_LIMIT
+            argv, cwd=cwd, extra=env, stdin=pipe, stderr=pipe, limit=BUFFER["acp"]
         )
         self.started.append(process.pid)
         return process

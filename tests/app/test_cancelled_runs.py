@@ -131,4 +131,4 @@ def test_a_pipeline_that_is_cancelled_while_an_agent_is_at_work_replays(project:
     elsewhere[0].join()
     assert ended.exit_code == Interrupted.exit_code
     assert task_rows.row(project, "1").status == "blocked"
-    assert replays.replay(project, run).agrees
+    assert replays.replayed(project.ledger, run).agrees

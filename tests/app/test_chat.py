@@ -352,7 +352,7 @@ def test_what_is_no_command_is_answered_by_an_agent_as_a_run_that_is_paid_for_an
     run = runs.rows(project)[-1]
     assert (run.flow, run.subject, run.status) == ("chat", "chat", "done")
     assert any(event.reservation.startswith(run.run) for event in at.events(BudgetReconciled))
-    assert replays.replay(project, run.run).difference is None
+    assert replays.replayed(project.ledger, run.run).difference is None
     assert plans.rows(project)[0].status == "REVIEW"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planforge.app.context.report import ContextReport, report
-from planforge.app.history.replays import replay
+from planforge.app.history.replays import replayed
 from planforge.app.project import Project
 from planforge.errors import NotFound
 from programs import planforge
@@ -110,7 +110,7 @@ def test_the_parts_of_each_call_are_on_record_and_the_last_step_knows_what_it_bu
     assert [source.path for source in standards.sources] == ["AGENTS.md"]
     closure = next(part for part in told.calls[-1].parts if part.name == "closure")
     assert closure.tokens <= 1510
-    assert replay(ten, "run-002").difference is None
+    assert replayed(ten.ledger, "run-002").difference is None
 
 
 @pytest.mark.dear

@@ -19,7 +19,6 @@ from planforge.agents.known import KNOWN
 from planforge.app.project import Project
 from planforge.app.upkeep import doctor
 from planforge.app.upkeep.doctor import Diagnosis, Finding, machine, project
-from planforge.app.upkeep.doctor.repository import repository as repository_look
 from planforge.interfaces.cli.typed import line, text
 from planforge.kernel.events import Payload, RunEnded, RunStarted
 from planforge.kernel.ledger import Ledger
@@ -124,9 +123,9 @@ def test_a_repository_without_a_commit_fails_with_the_fix(tmp_path: Path) -> Non
 def test_a_repository_that_is_the_home_itself_is_a_warning(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "home" not in {found.id for found in repository_look(root)}
+    assert "home" not in {found.id for found in project.repository(root)}
     monkeypatch.setenv("HOME", str(root))
-    found = {found.id: found for found in repository_look(root)}["home"]
+    found = {found.id: found for found in project.repository(root)}["home"]
     assert found.status == "warn"
     assert f"`{root}` is a home" in found.evidence
     assert "`visible`" in text(found.fix)

@@ -239,7 +239,7 @@ def test_a_recorded_fix_replays_and_what_it_left_can_be_recovered(tmp_path: Path
     at = prepared(tmp_path, (DEVELOPER, LARGE))
     run, _ = fixed(at)
     project = Project(at.root)
-    assert replays.replay(project, run).difference is None
+    assert replays.replayed(project.ledger, run).difference is None
     found = recovery.archived(project, plan="fix-1")
     assert {item.run for item in found.work} == {run}
     assert queue.story(project, plans.row(project, "fix-001")).ended is not None

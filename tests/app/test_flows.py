@@ -90,7 +90,7 @@ def test_a_flow_is_added_by_its_declaration_alone(project: Project, monkeypatch:
     assert ended.reason.startswith("it has ")
     story = report.of_run(project, run)
     assert report.following(project, story)[0] == Action("plan show", "plan-001")
-    assert replays.replay(project, run).difference is None
+    assert replays.replayed(project.ledger, run).difference is None
 
     work = driver.drive_beside(project, begun(project, enough=100_000))
     assert work.wait(60)

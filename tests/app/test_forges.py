@@ -10,7 +10,7 @@ import pytest
 
 from planforge.app import cancellation, forges, runs
 from planforge.app.decisions import questions
-from planforge.app.history.replays import replay
+from planforge.app.history.replays import replayed
 from planforge.app.items import plan_rounds, plans
 from planforge.app.plans import creation, pages
 from planforge.app.project import Project
@@ -70,7 +70,7 @@ def test_what_every_plan_has_to_keep_to_is_told_to_all_three_and_is_on_record(
     for event in composed:
         (part,) = [part for part in event.parts if part.name == "constraints"]
         assert [source.path for source in part.sources] == [".context/project.md"]
-    assert replay(project, run).agrees
+    assert replayed(project.ledger, run).agrees
 
 
 def test_constraints_keep_to_their_budget_and_say_what_was_left_out(at: Rehearsal, project: Project) -> None:
@@ -103,7 +103,7 @@ def test_what_was_raised_in_an_earlier_run_is_told_to_the_auditor_of_the_next(
     play(at, ((("Role: auditor", "- blocking: it is vague", "Round: 3"), says(CLEAN)),))
     run = forges.begin(project, "1").run
     assert drive(project, run).succeeded
-    assert replay(project, run).agrees
+    assert replayed(project.ledger, run).agrees
 
 
 def test_the_rounds_of_a_plan_show_what_a_person_made_of_it_between_two_runs(
@@ -169,7 +169,7 @@ def test_a_plan_that_was_made_and_never_written_is_drafted_into_its_file(
     assert "> twelve of them" in text
     assert "The project has a few texts more than before." in text
     assert plans.row(project, "2").status == "REVIEW"
-    assert replay(project, run).agrees
+    assert replayed(project.ledger, run).agrees
 
 
 def test_a_template_of_the_project_is_what_a_forged_plan_begins_as(at: Rehearsal, project: Project) -> None:
@@ -185,7 +185,7 @@ def test_a_template_of_the_project_is_what_a_forged_plan_begins_as(at: Rehearsal
     assert "**Team:** blue\n" in text
     assert "> More texts" in text
     assert "One after the other." in text
-    assert replay(project, run).agrees
+    assert replayed(project.ledger, run).agrees
 
     path.write_text("nothing of the kind\n")
     with pytest.raises(InvalidDocument, match=r"`docs/plans/.plan-template.md`: "):
@@ -258,7 +258,7 @@ def test_a_request_that_nobody_heard_is_honoured_by_whoever_takes_the_run_up(
     ended = drive(project, run)
     assert (ended.exit_code, ended.reason) == (130, "cancelled by Ada: never mind")
     assert plans.row(project, "1").status == "CANCELLED"
-    assert replay(project, run).agrees
+    assert replayed(project.ledger, run).agrees
 
 
 def test_whoever_asks_for_an_end_is_told_if_nobody_answers_and_the_request_stands(

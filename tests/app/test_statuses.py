@@ -13,7 +13,7 @@ import pytest
 from forgeries import HISTORIES
 from planforge.app import cancellation, forges, landing, runs
 from planforge.app.decisions import approvals, statuses
-from planforge.app.history.replays import replay
+from planforge.app.history.replays import replayed
 from planforge.app.items import plans
 from planforge.app.plans import pages, work
 from planforge.app.project import Project
@@ -332,7 +332,7 @@ def test_a_run_that_fails_where_its_flow_cannot_say_so_leaves_no_plan_under_way(
     ended = drive(place.project, run)
     assert (ended.succeeded, ended.exit_code) == (False, 1)
     assert place.status == place.in_file == "REVIEW"
-    assert replay(place.project, run).agrees
+    assert replayed(place.project.ledger, run).agrees
     place.approve()
 
 

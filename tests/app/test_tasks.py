@@ -103,7 +103,7 @@ def test_a_task_goes_through_the_default_pipeline_and_replays(shop: Shop) -> Non
     assert [(noted.issue, noted.persona) for noted in events(project, FrictionNoted)] == [
         ("skill_missing", "developer")
     ]
-    assert replays.replay(project, run).agrees
+    assert replays.replayed(project.ledger, run).agrees
     _, checked = proof_checks.checked(proofs.made(project, run))
     assert checked.faults == ()
     rounds = [(each.stage, each.outcome, each.iteration) for each in events(project, StageEnded)]
@@ -153,7 +153,7 @@ def test_a_yes_is_seen_to_be_void_once_a_document_is_edited(shop: Shop) -> None:
     assert events(project, DecisionUsed) == []
     assert [gate.status for gate in gates.every(project).gates] == ["closed"]
     assert tasks.verdict(project, "task-001", "approve") is None
-    assert replays.replay(project, run).agrees
+    assert replays.replayed(project.ledger, run).agrees
 
 
 @pytest.mark.dear
@@ -207,7 +207,7 @@ def test_a_task_that_is_stuck_goes_on_where_a_person_says(shop: Shop) -> None:
     assert [each.stage for each in events(project, StageEnded)].count("review-code") == 3 + 1
     decided(project)
     assert go(project, run).exit_code == 0
-    assert replays.replay(project, run).agrees
+    assert replays.replayed(project.ledger, run).agrees
 
 
 def test_letting_a_plan_pass_says_nothing_of_code_that_was_never_written(shop: Shop) -> None:
@@ -314,7 +314,7 @@ def test_a_task_that_is_abandoned_while_its_landing_is_tested_does_not_land(shop
     assert driver.drive(project, run, abandon).exit_code == RefusedByGate.exit_code
     assert task_rows.row(project, "1").status == "abandoned"
     assert "it is abandoned" in runs.rows(project)[-1].reason
-    assert replays.replay(project, run).agrees
+    assert replays.replayed(project.ledger, run).agrees
 
 
 def test_a_review_of_a_document_that_is_gone_is_not_overridden(shop: Shop) -> None:

@@ -169,4 +169,4 @@ def test_a_forge_is_told_the_lessons_asks_for_the_decision_and_replays(made: Reh
         "reviser": True,
     }
     git(made.root, "rm", "--quiet", "docs/lessons.md")
-    assert replays.replay(project, run).difference is None
+    assert replays.replayed(project.ledger, run).difference is None

@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from planforge.agents import private
-from planforge.agents.profiles import Profile
+from planforge.agents.profiles import Profile, strings
 from planforge.kernel.files import read_regular
 from planforge.kernel.objects import write_atomically
 
@@ -79,7 +79,7 @@ def logged_in(path: Path) -> bool | None:
     found = list(_credentials(said))
     if any(found):
         return True
-    return False if found or not any(_texts(said)) else None
+    return False if found or not any(text.strip() for text in strings(said)) else None
 
 
 def _credentials(said: object) -> Iterator[bool]:
@@ -96,15 +96,6 @@ def _credentials(said: object) -> Iterator[bool]:
         elif CREDENTIAL.search(key):
             filled = isinstance(value, str) and bool(value.strip())
             yield filled and (not expired or bool(REFRESH.search(key)))
-
-
-def _texts(said: object) -> Iterator[str]:
-    """Everything in a login that is said in words."""
-    if isinstance(said, str):
-        yield said.strip()
-    elif isinstance(said, dict | list):
-        for part in said.values() if isinstance(said, dict) else said:
-            yield from _texts(part)
 
 
 def _is_past(moment: object) -> bool:

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from planforge.errors import InvalidInput
 
 LARGEST = 1024 * 1024
 """How large a file may be that is read there."""
+
+
+MOST_ENTRIES, DEEPEST = 10_000, 6
+"""How many entries of a home are looked at to find a file, and how many directories down."""
 
 
 def directory(home: Path, parts: Sequence[str]) -> int:
@@ -73,6 +78,20 @@ def remove(home: Path, path: str) -> None:
             os.unlink(name, dir_fd=handle)
     finally:
         os.close(handle)
+
+
+def find(place: Path, ending: str) -> Iterator[Path]:
+    """The files beneath a directory whose names end so, within limits; no directory is a link."""
+    waiting, looked = [(place, 0)], 0
+    while waiting:
+        place, depth = waiting.pop()
+        with suppress(OSError), os.scandir(place) as entries:
+            for entry in islice(entries, MOST_ENTRIES - looked):
+                looked += 1
+                if entry.is_dir(follow_symlinks=False):
+                    waiting += [(Path(entry.path), depth + 1)] if depth < DEEPEST else []
+                elif entry.name.endswith(ending):
+                    yield Path(entry.path)
 
 
 def tail(path: Path, most: int) -> bytes:

@@ -193,15 +193,16 @@ def _texts(profile: Profile) -> Iterator[str]:
         yield from part.files.values()
     for way in _ways(profile):
         yield from (*way.args, way.mode, way.option)
-        yield from _strings(way.meta)
+        yield from strings(way.meta)
 
 
-def _strings(value: object) -> Iterator[str]:
+def strings(value: object) -> Iterator[str]:
+    """Every text in a structure."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for part in value.values():
-            yield from _strings(part)
+            yield from strings(part)
     elif isinstance(value, Iterable):
         for part in value:
-            yield from _strings(part)
+            yield from strings(part)

@@ -283,6 +283,6 @@ def test_a_demo_is_checked_with_our_python_if_that_of_the_path_cannot_be_used(
     monkeypatch.setenv("PATH", str(tmp_path))
     project, _ = demos.begin(tmp_path / "story", pace=0)
     call = Call(run="run-001", key="", intended_at="2026-01-01T00:00:00Z", resumed=False)
-    asyncio.run(demos.Stage(project).make_sample(MakeSample(sample="words"), call))
+    asyncio.run(demos.make_sample(project, MakeSample(sample="words"), call))
     assert project.settings.check is not None
     assert project.settings.check.command[:2] == (sys.executable, "-m")

@@ -13,7 +13,7 @@ import pytest
 from calls import Command, caller
 from decided import of
 from planforge.app import forges
-from planforge.app.history.replays import replay
+from planforge.app.history.replays import replayed
 from planforge.app.project import Project
 from planforge.kernel.events import (
     CancelRequested,
@@ -126,7 +126,7 @@ def test_a_forge_is_ended_at_once_from_another_terminal(
     (asked,) = at.events(CancelRequested)
     assert (asked.run, asked.actor, asked.with_plan) == ("run-002", ADA, True)
     project = Project.find(at.root)
-    assert replay(project, "run-002").agrees
+    assert replayed(project.ledger, "run-002").agrees
     assert not list((at.root / ".planforge" / "worktrees").glob("*/*"))
     again = planforge("forge", str(plan), cwd=at.root)
     assert (again.returncode, "CANCELLED" in again.stderr) == (5, True)
@@ -149,7 +149,7 @@ def test_a_run_that_carries_out_a_plan_is_ended_at_once_and_what_its_agent_left_
     assert "one/a.txt" in git(at.root, "log", "--all", "--name-only", "--format=")
     assert "**Status:** REVIEW" in plan_file(at).read_text()
     assert [event.reason for event in at.events(RunEnded)][-1] == f"cancelled by {ADA}: no"
-    assert replay(Project.find(at.root), "run-002").agrees
+    assert replayed(Project.find(at.root).ledger, "run-002").agrees
 
 
 def test_forges_of_two_plans_run_side_by_side_and_the_one_that_is_named_is_ended(

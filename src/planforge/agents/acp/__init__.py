@@ -11,13 +11,10 @@ import asyncio
 from planforge.actions import see
 from planforge.agents import exits
 from planforge.agents.acp.conversation import Conversation
-from planforge.agents.acp.wire import LINE_LIMIT
 from planforge.agents.profiles import Profile
 from planforge.agents.protocol import Place, Task
 from planforge.errors import AgentUnavailable, CannotPerform
 from planforge.kernel.effects import AgentAnswer
-
-__all__ = ["LINE_LIMIT", "ask"]
 
 GRACE = 1.0
 """How long, in seconds, an agent may take to end once it is let go."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from planforge.actions import see
-from planforge.agents import faults
+from planforge.agents import exits, faults
 from planforge.agents.acp import quirks, sessions
 from planforge.agents.acp.answers import Ended
 from planforge.agents.acp.connection import Connection
@@ -46,9 +46,6 @@ listened to if something it left holds its streams."""
 LOOKS = 10
 """How often in a second it is looked whether the agent is still there."""
 
-LAST_WORDS = 2000
-"""How many bytes of an agent's standard error are kept."""
-
 STOPS = {
     "max_tokens": "reached the most tokens that one turn may have",
     "max_turn_requests": "made as many requests as one turn may have",
@@ -66,6 +63,7 @@ class Conversation:
         self._profile = profile
         self._task = task
         self._place = place
+        assert process.stderr is not None
         self._process = process
         self._deadline = time.monotonic() + task.seconds
         self._wire = Wire(process)
@@ -75,14 +73,15 @@ class Conversation:
         self._opened: Opened | None = None
         self._last_words = bytearray()
         self._complained = float("-inf")
-        self._complaints = asyncio.create_task(self._drain())
+        self._complaints = asyncio.create_task(exits.drain(process.stderr, self._last_words, self._complain))
 
     async def answer(self) -> AgentAnswer:
         """The agent's answer; a failure is raised."""
         try:
             response = await self._watched()
         except Refusal as error:
-            raise self._refused(error) from error
+            said = f"{error}{_detail(error)}"
+            raise self._failure(said, code=error.code, data=error.data) from error
         except ConnectionError as error:
             raise await self._gone() from error
         except ValueError as error:  # nothing can be made of what the agent answered
@@ -96,13 +95,8 @@ class Conversation:
         self._complaints.cancel()
         await asyncio.gather(self._complaints, return_exceptions=True)
 
-    async def _drain(self) -> None:
-        """Read the agent's standard error to its end and keep the last of it."""
-        assert self._process.stderr is not None
-        while chunk := await self._process.stderr.read(65536):
-            self._complained = time.monotonic()
-            self._last_words += chunk
-            del self._last_words[:-LAST_WORDS]
+    def _complain(self) -> None:
+        self._complained = time.monotonic()
 
     async def _watched(self) -> Ended | None:
         """Converse while the agent is there and within its time; None if its context is full."""
@@ -233,9 +227,6 @@ class Conversation:
         transcript.text = plain(self._listener.text)
         transcript.model = self._opened.model if self._opened else ""
         return transcript.handed_over(self._name)
-
-    def _refused(self, error: Refusal) -> PlanforgeError:
-        return self._failure(f"{error}{_detail(error)}", code=error.code, data=error.data)
 
     def _failure(self, said: str, *, code: int | None = None, data: object = None) -> PlanforgeError:
         login = self._profile.login_command

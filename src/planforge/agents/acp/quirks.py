@@ -7,9 +7,8 @@ a turn that failed as if it were done, and say only elsewhere that it failed, or
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,6 @@ from planforge.agents import private
 
 LOG_READ = 64 * 1024
 """How much of a log is read, at its end."""
-
-MOST_FILES = 5000
-"""How many files of a private home are looked at."""
-
-DEEPEST = 6
 
 
 class Quirk(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +78,7 @@ def complaint(meta: Mapping[str, Any] | None) -> Complaint | None:
 
 def logged_error(home: Path, session: str) -> str:
     """The error that stands last in the log of a session, for an agent that ended it without a word."""
-    for log in _logs(home, session):
+    for log in private.find(home, f"{session}.jsonl") if session else ():
         for line in reversed(private.tail(log, LOG_READ).splitlines()):
             try:
                 entry = msgspec.json.decode(line)
@@ -96,18 +90,3 @@ def logged_error(home: Path, session: str) -> str:
                 case {"type": "message", "message": {"role": "assistant"}}:
                     return ""  # after an error it went on
     return ""
-
-
-def _logs(home: Path, session: str) -> Iterator[Path]:
-    if not session:
-        return
-    seen = 0
-    for directory, folders, files in os.walk(home):
-        if directory.count(os.sep) - str(home).count(os.sep) >= DEEPEST:
-            folders.clear()
-        for name in files:
-            seen += 1
-            if name.endswith(f"{session}.jsonl"):
-                yield Path(directory, name)
-        if seen > MOST_FILES:
-            return

@@ -12,9 +12,6 @@ import json
 import time
 from typing import Any
 
-LINE_LIMIT = 16 * 1024 * 1024
-"""How long one message of the protocol may be."""
-
 NOISE_LIMIT = 1000
 """How many lines that are no messages an agent may write, such as greetings and warnings."""
 

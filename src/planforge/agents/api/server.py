@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from planforge import __version__
 from planforge.agents.api.options import Mode, Options
 from planforge.agents.api.tools import shell
@@ -48,18 +50,15 @@ META = "planforge"
 """The part of `_meta` that is ours: `{"planforge": {"schema": …}}`."""
 
 
-class Session:
+class Session(msgspec.Struct):
     """One conversation with its client."""
 
-    def __init__(
-        self, cwd: Path, mode: Mode, model: str, history: History, schema: dict[str, Any] | None
-    ) -> None:
-        self.cwd = cwd
-        self.mode: Mode = mode
-        self.model = model
-        self.history = history
-        self.schema = schema
-        self.turn: Turn | None = None
+    cwd: Path
+    mode: Mode
+    model: str
+    history: History
+    schema: dict[str, Any] | None
+    turn: Turn | None = None
 
 
 class ModelAgent:

@@ -9,9 +9,6 @@ link is followed, nothing but a file is opened, and only the end of it is read.
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -23,11 +20,6 @@ from planforge.kernel.effects import Usage
 
 END = 256 * 1024
 """How much of a record is looked at, at its end."""
-
-MOST_ENTRIES = 1000
-"""How many entries of one directory are looked at."""
-
-DATE = re.compile(r"\d{2}|\d{4}")
 
 
 class Tokens(msgspec.Struct):
@@ -49,8 +41,8 @@ class Tokens(msgspec.Struct):
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
     """What the latest answer of the model used, and the conversation until then."""
 
-    latest: Tokens
-    total: Tokens
+    latest: Tokens = msgspec.field(name="last_token_usage")
+    total: Tokens = msgspec.field(name="total_token_usage")
 
     @property
     def context(self) -> int:
@@ -58,13 +50,8 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
         return count(self.latest.input_tokens) + count(self.latest.output_tokens)
 
 
-class _Info(msgspec.Struct):
-    last_token_usage: Tokens
-    total_token_usage: Tokens
-
-
 class _Payload(msgspec.Struct):
-    info: _Info | None = None
+    info: Counted | None = None
     """In a `token_count`, which is written when a tool has been used as well."""
     usage: Tokens | None = None
     thread_token_usage: Tokens | None = None
@@ -77,7 +64,7 @@ class _Entry(msgspec.Struct):
     def counted(self) -> Counted | None:
         found = self.payload
         if found.info is not None:
-            return Counted(latest=found.info.last_token_usage, total=found.info.total_token_usage)
+            return found.info
         if found.usage is not None and found.thread_token_usage is not None:
             return Counted(latest=found.usage, total=found.thread_token_usage)
         return None
@@ -97,7 +84,7 @@ class Record:
 
     def counted(self) -> Counted | None:
         """What it says was used so far; None if it does not say, or there is no such record."""
-        self._path = self._path or next(self._found(), None)
+        self._path = self._path or next(private.find(self._home / "sessions", self._ending), None)
         if self._path is None:
             return None
         for line in reversed(private.tail(self._path, END).split(b"\n")):
@@ -107,30 +94,3 @@ class Record:
                 if counted:
                     return counted
         return None
-
-    def _found(self) -> Iterator[Path]:
-        for year in _directories(self._home / "sessions"):
-            for month in _directories(year):
-                for day in _directories(month):
-                    yield from (day / name for name in _names(day) if name.endswith(self._ending))
-
-
-def _names(place: Path) -> list[str]:
-    """What is in a directory, the latest first, within limits."""
-    names: list[str] = []
-    try:
-        with os.scandir(place) as entries:
-            for entry in entries:
-                names.append(entry.name)
-                if len(names) >= MOST_ENTRIES:
-                    break
-    except OSError:
-        return []
-    return sorted(names, reverse=True)
-
-
-def _directories(place: Path) -> Iterator[Path]:
-    for name in _names(place):
-        path = place / name
-        if DATE.fullmatch(name) and path.is_dir() and not path.is_symlink():
-            yield path

@@ -45,7 +45,6 @@ TICK = 0.05
 TURN = 100
 """After how many messages others have their turn."""
 
-LAST_WORDS = 2000
 SIGNALLED = frozenset({-2, -15, 130, 143})
 """Exit codes of a program that somebody stopped: SIGINT and SIGTERM, with and without a sandbox around it."""
 
@@ -110,7 +109,7 @@ async def converse(
     tasks = (
         asyncio.ensure_future(_listen(process.stdout, listener, pulse)),
         asyncio.ensure_future(_feed(process, task.prompt)),
-        asyncio.ensure_future(_drain(process.stderr, pulse)),
+        asyncio.ensure_future(exits.drain(process.stderr, pulse.words, pulse.beat)),
     )
     try:
         late, full = await _watch(process, task, listener, pulse, tasks[0])
@@ -259,14 +258,6 @@ async def _feed(process: asyncio.subprocess.Process, prompt: str) -> None:
         process.stdin.write(prompt.encode("utf-8", "replace"))
         await process.stdin.drain()
     process.stdin.close()
-
-
-async def _drain(stream: asyncio.StreamReader, pulse: _Pulse) -> None:
-    """Read standard error to its end and keep the last of it."""
-    while chunk := await stream.read(65536):
-        pulse.beat()
-        pulse.words += chunk
-        del pulse.words[:-LAST_WORDS]
 
 
 def _last_words(words: bytearray) -> str:

@@ -45,7 +45,8 @@ class Bill:
     least = Amounts()
     """What it is known to have cost at the least, where it was cut short."""
     attempted = True
-    """Whether it was an attempt at all."""
+    """Whether it was an attempt at all, and not an agent that could not begin, or not go on, through no fault
+    of its own."""
     reason = "it gave no answer"
 
     def settle(self, answer: AgentAnswer) -> None:
@@ -65,10 +66,6 @@ class Bill:
                 self.tokens, self.money = tokens, money
             else:
                 self.least = Amounts(tokens=tokens, money=money)
-
-    def no_attempt(self) -> None:
-        """Say that the agent could not begin, or not go on, through no fault of its own."""
-        self.attempted = False
 
 
 class Spending:

@@ -64,10 +64,9 @@ TOOLS_KEPT = 200
 class _Sofar:
     """What a call has come to as far as the agent said, should it fail."""
 
-    def __init__(self) -> None:
-        self.session = ""
-        self.usage: Usage | None = None
-        self.money: int | None = None
+    session = ""
+    usage: Usage | None = None
+    money: int | None = None
 
     def __call__(self, *, session: str = "", usage: Usage | None = None, money: int | None = None) -> None:
         self.session = session or self.session
@@ -216,7 +215,7 @@ class Asking:
                 raise
             except (AgentLimited, NoAgent) as error:
                 bill.note(sofar.usage, sofar.money, whole=False)
-                bill.no_attempt()
+                bill.attempted = False
                 session = sofar.session or (kept.session if kept else "")
                 if session and isinstance(error, AgentLimited) and chosen.profile.resume != "none":
                     remembered(session, sofar.usage, unfinished=True)

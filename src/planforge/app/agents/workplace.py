@@ -137,9 +137,8 @@ class Workroom:
             raise AgentStrayed(f"agent `{agent}` {reached}")
 
     def _take(self, watch: Watch) -> None:
-        with changing(
-            self._project.git
-        ):  # a worktree that is being made looks like one that is tampered with
+        # A worktree that is being made looks like one that is tampered with.
+        with changing(self._project.git):
             watch.take()
 
     def _reached_out(self, watch: Watch) -> str:

@@ -127,7 +127,8 @@ def gather(project: Project, effect: GatherContext, *, knows: bool = True, tools
     if role.lessons and (learned := lessons.part(project, listing, effect)):
         parts.append(learned)
     if role.overlay:
-        parts.append(_part(OVERLAY, _overlay(project, listing, effect), budgets.overlay))
+        lines = (*_checks(project), *_statuses(project, effect), *_around(listing, effect.files))
+        parts.append(_part(OVERLAY, "\n".join(lines), budgets.overlay))
     return Gathered(
         tier=role.tier,
         output=role.output,
@@ -213,11 +214,6 @@ def _architecture(listing: Listing, budgets: ContextSettings) -> GatheredPart:
 
 
 # The overlay
-
-
-def _overlay(project: Project, listing: Listing, effect: GatherContext) -> str:
-    lines = [*_checks(project), *_statuses(project, effect), *_around(listing, effect.files)]
-    return "\n".join(lines)
 
 
 def _checks(project: Project) -> Iterator[str]:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,32 +175,26 @@ def _git_init(place: Path) -> None:
 def performers(project: Project, run: str) -> dict[Any, Callable[[Any, Call], Awaitable[object]]]:
     """Who does what only the demo asks for, and who answers in the place of a person."""
     del run
-    stage = Stage(project)
-    return {MakeSample: stage.make_sample, AskHuman: stage.approve}
+    return {MakeSample: partial(make_sample, project), AskHuman: _approve}
 
 
-class Stage:
-    """Performs what only the demo asks for."""
+async def make_sample(project: Project, effect: MakeSample, call: Call) -> Tip:
+    """Write the sample project and commit it. Done twice, it makes the same commit."""
+    del effect
+    git, root = project.git, project.root
+    files = story.files(python=_python(), unconfined=is_open())
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text.encode())
+    git.run("add", "--", *files, work_tree=root)
+    tree = git.line("write-tree", work_tree=root)
+    commit = git.commit_tree(tree, [], "A sample project\n", call.intended_at)
+    git.move_ref("refs/heads/main", commit, git.ref("refs/heads/main"))
+    return Tip(commit=commit)
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
 
-    async def make_sample(self, effect: MakeSample, call: Call) -> Tip:
-        """Write the sample project and commit it. Done twice, it makes the same commit."""
-        del effect
-        git, root = self._project.git, self._project.root
-        files = story.files(python=_python(), unconfined=is_open())
-        for name, text in files.items():
-            path = root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, text.encode())
-        git.run("add", "--", *files, work_tree=root)
-        tree = git.line("write-tree", work_tree=root)
-        commit = git.commit_tree(tree, [], "A sample project\n", call.intended_at)
-        git.move_ref("refs/heads/main", commit, git.ref("refs/heads/main"))
-        return Tip(commit=commit)
-
-    async def approve(self, effect: AskHuman, call: Call) -> Reply:
-        """The person of the demo says yes."""
-        del call
-        return Reply(answer=effect.options[0], actor=VISITOR)
+async def _approve(effect: AskHuman, call: Call) -> Reply:
+    """The person of the demo says yes."""
+    del call
+    return Reply(answer=effect.options[0], actor=VISITOR)

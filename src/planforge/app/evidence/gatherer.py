@@ -27,7 +27,7 @@ from planforge.errors import GitFailed, InvalidInput, LedgerUnreadable, NoReposi
 from planforge.kernel import evidence as kept
 from planforge.kernel import recorded_evidence
 from planforge.kernel.events import VerifyFailed, VerifyOk
-from planforge.kernel.evidence import Delta, Evidence, Outcome, Part
+from planforge.kernel.evidence import Delta, Evidence, Outcome
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.objects import Objects
 from planforge.workspace import detection, processes
@@ -323,10 +323,7 @@ def names_of(evidence: Evidence, objects: Objects) -> list[str] | None:
     if not counting or not all(part.attachment(kept.NAMES) for part in counting):
         return None
     try:
-        return [name for part in counting for name in _names(part, objects)]
+        texts = [objects.get(part.attachment(kept.NAMES)) for part in counting]
     except LedgerUnreadable:
         return None
-
-
-def _names(part: Part, objects: Objects) -> list[str]:
-    return objects.get(part.attachment(kept.NAMES)).decode("utf-8", "replace").split("\n")
+    return [name for text in texts for name in text.decode("utf-8", "replace").split("\n")]

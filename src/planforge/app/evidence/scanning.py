@@ -15,7 +15,7 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import date, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -145,7 +145,8 @@ def scan(
     outcomes = _all(targets, asked, progress)
     left_out = Counter(outcome.left_out for outcome in outcomes if outcome.left_out)
     issues = [issue for outcome in outcomes for issue in outcome.issues]
-    issues.extend(_expired(found.waivers, today, wanted))
+    if not wanted or "expired-waiver" in wanted:
+        issues.extend(expired(found.waivers, today, SETTINGS))
     return Scanned(
         root=_shown(str(root)),
         files=len(outcomes) - left_out.total(),
@@ -169,10 +170,6 @@ def _rule(word: str) -> str:
         known = ", ".join(f"`{name}`" for name in RULES)
         raise InvalidInput(f"there is no rule `{word}`", f"the rules are {known}")
     return found
-
-
-def _expired(waivers: Sequence[Waiver], today: date, wanted: frozenset[str]) -> tuple[Issue, ...]:
-    return () if wanted and "expired-waiver" not in wanted else expired(waivers, today, SETTINGS)
 
 
 def _strict(root: Path) -> bool:

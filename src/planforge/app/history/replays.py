@@ -8,7 +8,7 @@ nothing is written.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -20,9 +20,6 @@ from planforge.kernel.replay import backtest as backtests
 from planforge.kernel.replay.backtest import Backtest
 from planforge.kernel.replay.tape import Asked, Recording, Tape
 from planforge.workflows.flows import Declaration, asked
-
-if TYPE_CHECKING:
-    from planforge.app.project import Project
 
 FLAGS = {"true": True, "false": False}
 
@@ -43,11 +40,6 @@ class BacktestReport(msgspec.Struct, frozen=True, kw_only=True):
     backtest: Backtest
 
 
-def replay(project: Project, run: str) -> Replay:
-    """Decide a run of this project again and compare."""
-    return replayed(project.ledger, run)
-
-
 def replayed(recording: Recording, run: str) -> Replay:
     """Decide a recorded run again and compare."""
     tape = Tape(recording, run)
@@ -55,15 +47,10 @@ def replayed(recording: Recording, run: str) -> Replay:
     return replays.replay(tape, declared.flow(request), _ending(declared, run))
 
 
-def backtest(project: Project, run: str, settings: Sequence[str]) -> BacktestReport:
-    """Decide a run of this project again with settings such as `run.attempts=2`."""
-    return backtested(project.ledger, run, settings)
-
-
 def backtested(
     recording: Recording, run: str, settings: Sequence[str], watch: Callable[[Asked], None] | None = None
 ) -> BacktestReport:
-    """Decide a recorded run again with other settings; `watch` gets to see everything that is asked for."""
+    """Decide a recorded run again under `settings`, such as `run.attempts=2`; `watch` sees what is asked."""
     tape = Tape(recording, run)
     declared, request = asked(tape.started, tape.body(tape.started.request))
     changed = tuple(_changed(declared, request, setting) for setting in settings)

@@ -1,8 +1,8 @@
 """
 Checks of this machine and this repository, each with its evidence and its fix.
 
-`machine` checks installed programs, `repository` git, `project` the settings and the ledger (`tools` the
-commands in them), `leftovers` what ended and dead runs left. `remedies` repairs what can be repaired without
+`machine` checks installed programs, `project` git, the settings and the ledger (`tools` the commands in
+them), `leftovers` what ended and dead runs left. `remedies` repairs what can be repaired without
 losing anything.
 """
 
@@ -12,7 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from planforge.app.upkeep.doctor import leftovers, machine, project, remedies, repository
+import msgspec
+
+from planforge.app.upkeep.doctor import leftovers, machine, project, remedies
 from planforge.app.upkeep.doctor.findings import FAIL, WARN, Diagnosis, Finding
 from planforge.errors import PlanforgeError
 
@@ -25,7 +27,7 @@ LOOKS: dict[str, Look] = {
     "sqlite": machine.sqlite,
     "git": machine.git,
     "sandbox": machine.sandbox,
-    "repository": repository.repository,
+    "repository": project.repository,
     "ledger": project.ledger,
     "state": project.state,
     "settings": project.settings,
@@ -57,8 +59,7 @@ def diagnose(start: Path) -> Diagnosis:
 def mend(start: Path) -> Diagnosis:
     """Repair what is safe, then diagnose. Removes only archived work and ends only Planforge's processes."""
     done = remedies.apply(start)
-    found = diagnose(start)
-    return Diagnosis(healthy=found.healthy, findings=found.findings, mended=done)
+    return msgspec.structs.replace(diagnose(start), mended=done)
 
 
 def _seen(name: str, look: Look, start: Path) -> list[Finding]:

@@ -13,6 +13,7 @@ from planforge.app.upkeep.doctor.findings import FIX, OK, WARN, Finding, mebibyt
 from planforge.app.upkeep.doctor.project import here
 from planforge.kernel.locks import is_held
 from planforge.kernel.wording import counted
+from planforge.workspace.keeping.directories import size
 
 PROCESSES = Path("/proc")
 
@@ -37,9 +38,9 @@ def worktrees(start: Path) -> Iterator[Finding]:
     if project is None:
         return
     for run, paths in left(project).items():
-        size = sum(map(_size, paths))
+        taken = sum(map(size, paths))
         names = ", ".join(f"`{path.name}`" for path in paths[:5])
-        evidence = f"{run} has ended and left {names} ({mebibytes(size)}); their content is archived first"
+        evidence = f"{run} has ended and left {names} ({mebibytes(taken)}); their content is archived first"
         yield Finding(id=f"worktrees of {run}", status=WARN, evidence=evidence, fix=FIX)
     known = {row.run for row in rows(project)}
     for run in sorted(set(_by_run(project)) - known):
@@ -121,19 +122,13 @@ def quarantine(start: Path) -> Iterator[Finding]:
         return
     held = everything(project.state)
     if held:
-        size = sum(_size(item.directory) for item in held)
+        taken = sum(size(item.directory) for item in held)
         first = held[0]
         evidence = (
-            f"{counted(len(held), 'worktree')} left files that are kept outside of git ({mebibytes(size)}), "
+            f"{counted(len(held), 'worktree')} left files that are kept outside of git ({mebibytes(taken)}), "
             f"such as `{first.directory}`: {first.held.why}"
         )
         yield Finding(id="quarantine", status=WARN, evidence=evidence, fix=Action("recover"))
-
-
-def _size(directory: Path) -> int:
-    from planforge.workspace.keeping.directories import size
-
-    return size(directory)
 
 
 def _named(pids: list[int]) -> str:

@@ -1,4 +1,4 @@
-"""The project: its ledger, its settings, its checks, its agents."""
+"""The project: its repository, its ledger, its settings, its checks, its agents."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from planforge.app.upkeep.doctor import tools
 from planforge.app.upkeep.doctor.findings import FAIL, FIX, OK, UNKNOWN, WARN, Finding
 from planforge.errors import PlanforgeError
 from planforge.kernel.wording import counted
+from planforge.workspace.git import Git
+from planforge.workspace.git import repository as unusual
 
 if TYPE_CHECKING:
     from planforge.agents.profiles import Profile
@@ -45,6 +47,18 @@ def settled(start: Path) -> Project | None:
     except PlanforgeError:
         return None
     return project
+
+
+def repository(start: Path) -> Iterator[Finding]:
+    """Its path, your identity, and everything that Planforge handles specially."""
+    git = Git.find(start)
+    yield Finding(id="repository", status=OK, evidence=str(git.top))
+    notes = unusual.survey(git)
+    for note in notes:
+        yield Finding(id=note.id, status=note.status, evidence=note.evidence, fix=note.fix)
+    if not any(note.id in ("identity", "repository") for note in notes):
+        name, email = git.identity()
+        yield Finding(id="identity", status=OK, evidence=f"{name} <{email}>")
 
 
 def ledger(start: Path) -> Iterator[Finding]:

@@ -69,7 +69,9 @@ def _missing(words: Sequence[str], root: Path, env: Mapping[str, str]) -> str:
     path = env.get("PATH", os.environ.get("PATH", os.defpath))
     program = shutil.which(str(root / words[0]) if "/" in words[0] else words[0], path=path)
     if program is None:
-        return f"`{words[0]}` {_why(root / words[0]) if '/' in words[0] else 'is not on PATH'}"
+        if "/" not in words[0]:
+            return f"`{words[0]}` is not on PATH"
+        return f"`{words[0]}` {'cannot be executed' if (root / words[0]).exists() else 'does not exist'}"
     if PYTHON.fullmatch(Path(program).name) and "-m" in words[1:-1]:
         return _module(program, words[words.index("-m", 1) + 1], root, env)
     for prefix in NODE:
@@ -78,10 +80,6 @@ def _missing(words: Sequence[str], root: Path, env: Mapping[str, str]) -> str:
             there = shutil.which(rest[0], path=str(root / "node_modules" / ".bin"))
             return "" if there else f"`{rest[0]}` is not installed in `node_modules`"
     return ""
-
-
-def _why(path: Path) -> str:
-    return "cannot be executed" if path.exists() else "does not exist"
 
 
 def _module(python: str, module: str, root: Path, env: Mapping[str, str]) -> str:

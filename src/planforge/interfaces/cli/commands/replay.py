@@ -35,9 +35,9 @@ def replay(run: str) -> int:
     recording. Otherwise the first difference is shown with both sides, and the exit code is 1. An unfinished
     run is compared up to the end of its recording.
     """
-    from planforge.app.history.replays import replay as decide_again
+    from planforge.app.history.replays import replayed
 
-    found = decide_again(here(), run)
+    found = replayed(here().ledger, run)
     show(found, _replay)
     return 0 if found.agrees else 1
 
@@ -180,9 +180,9 @@ def backtest(run: str, settings: tuple[str, ...]) -> None:
       planforge backtest run-001 --set loop.cap=3
       planforge backtest run-002 --set run.attempts=1 --set run.jobs=1
     """
-    from planforge.app.history.replays import backtest as decide_again
+    from planforge.app.history.replays import backtested
 
-    show(decide_again(here(), run, settings), _backtest)
+    show(backtested(here().ledger, run, settings), _backtest)
 
 
 def _backtest(report: BacktestReport) -> Iterator[str]:
