@@ -98,7 +98,7 @@ def test_what_was_begun_is_waited_for_when_the_input_ends(
     assert "run-002 forges plan-002: running" in status["text"]
     assert refused["error"] == "Locked"
     assert (ended["kind"], ended["exit_code"]) == ("ended", 0)
-    assert ended["next"] == ["!plan approve plan-002", "!forge plan-002"]
+    assert ended["next"] == ["!plan approve plan-002"]
     assert "drafted" in said.err or "plan-002" in said.err, "progress goes to standard error"
     assert said.code == 7
 

@@ -112,6 +112,20 @@ def test_a_plan_that_is_done_is_landed_and_not_approved_once_more(call: Command,
     assert following(call("plan", "phases", "1")) == ["planforge land --update-checkout"]
 
 
+@pytest.mark.dear
+def test_a_plan_that_is_done_and_cannot_be_cancelled_is_landed_before_the_checkout_is_updated(
+    call: Command,
+) -> None:
+    call("plan", "approve", "1")
+    assert call("plan", "run", "1").code == 0
+    refused = call("plan", "cancel", "1", "--reason", "not wanted")
+    assert refused.code == 2
+    assert suggested(refused) == ["planforge plan land plan-001"]
+    assert call("status", "--json").document["next"] == ["planforge land"]
+    assert call("land").code == 0
+    assert call("status", "--json").document["next"] == ["planforge land --update-checkout"]
+
+
 @pytest.mark.parametrize("command", ["run", "run-one", "retry"])
 def test_a_plan_that_was_given_up_is_not_approved_to_be_run(call: Command, command: str) -> None:
     call("plan", "cancel", "1", "--reason", "not wanted")

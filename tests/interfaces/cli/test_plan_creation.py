@@ -48,7 +48,10 @@ def test_a_plan_is_made_listed_and_found_by_its_task(call: Command, root: Path) 
     (task,) = call("plan", "tasks", "--json").document
     assert (task["task"], task["status"], task["plan"]) == ("PROJ-12", "open", "plan-001")
     assert "PROJ-12  open  Rate limits  plan-001" in call("plan", "tasks").out
-    assert "planforge plan approve plan-001" in call("status").out
+    assert "planforge forge plan-001" in call("status").out
+    assert "planforge plan approve plan-001" not in call("status").out, (
+        "nobody has written anything in it yet"
+    )
     written(root)
     assert call("plan", "approve", "PROJ-12").code == 0
     assert "in_progress" in call("plan", "tasks").out

@@ -40,6 +40,7 @@ ABANDON = Action("task abandon", "task-1", reason=TEXT)
         ("plan-1", "DONE", Known(unlanded=True, ahead=True), [LAND]),
         ("plan-1", "DONE", Known(ahead=True), [UPDATE]),
         ("plan-1", "DONE", Known(), []),
+        ("plan-1", "DONE", Known(unlanded=True, stale=True), [LAND, *REMADE]),
         ("plan-1", "DONE", Known(left=True), [APPROVE]),
         ("fix-1", "DONE", Known(unlanded=True), [Action("land", "fix-1")]),
         ("fix-1", "REVIEW", Known(), [AGAIN]),

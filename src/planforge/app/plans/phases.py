@@ -216,8 +216,11 @@ def offered(project: Project, plan: PlanRow) -> list[Action]:
     """What can be done next about a plan; about one that is done, as git has it now."""
     if plan.status != "DONE":
         return offers.about(project, plan)
-    unlanded = bool(statuses.unlanded(project, plan.plan))
-    return offers.about(project, plan, unlanded=unlanded, ahead=not unlanded and landing.is_ahead(project))
+    unlanded, stale = bool(statuses.unlanded(project, plan.plan)), False
+    ahead = not unlanded and landing.is_ahead(project)
+    with suppress(PlanforgeError):  # its file is gone
+        stale = is_stale(project, plan, content_hash(plans.text(project, plan)))
+    return offers.about(project, plan, unlanded=unlanded, ahead=ahead, stale=stale)
 
 
 def require_left(project: Project, plan: PlanRow, content: str) -> None:

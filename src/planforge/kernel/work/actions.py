@@ -96,7 +96,7 @@ def of_run(run: AtWork) -> list[Action]:
 def _of_plan(plan: str, status: str, known: Known) -> list[Action]:
     show, approve = Action("plan show", plan), Action("plan approve", plan)
     if status == "DONE" and not known.left:
-        return _landing(Action("plan land", plan), known)
+        return [*_landing(Action("plan land", plan), known), *(remade(plan) if known.stale else [])]
     if not known.filed:
         return [Action("graph", plan)]
     if status == "DRAFT":
