@@ -24,6 +24,7 @@ from planforge.kernel.evidence import Counts, Evidence, Outcome
 from planforge.kernel.objects import encode
 from planforge.kernel.payloads import pack
 from planforge.kernel.work import decisions
+from planforge.workflows.flows import FLOWS
 from planforge.workflows.landing import LandRequest, LandResult, land
 from planforge.workspace.git import Git
 from repositories import git, repository
@@ -205,7 +206,11 @@ class Field:
             (
                 run,
                 events.RunStarted(
-                    run=run, flow="land", flow_version=1, subject=f"refs/heads/{onto}", request=body
+                    run=run,
+                    flow="land",
+                    flow_version=FLOWS["land"].version,
+                    subject=f"refs/heads/{onto}",
+                    request=body,
                 ),
             )
         )

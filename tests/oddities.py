@@ -104,6 +104,7 @@ SAMPLES: dict[str, Sample] = {
     "lesson show": {"name": "1"},
     "lesson stale": {"name": "1", "--reason": "changed"},
     "lesson supersede": {"old": "1", "--by": "2"},
+    "link": {"item": "1"},
     "pipeline run": {"name": "bug-quick", "request": "Mend it"},
     "pipeline show": {"name": "default"},
     "plan approve": {"plan_id": "1"},

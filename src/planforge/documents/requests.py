@@ -38,7 +38,7 @@ EMPTY = frozenset(POINTING.split())
 """Words that point at something, join others, or tell Planforge to go on: none says what is wanted."""
 CALLED = """
 agent approve audit backtest bench budget cancel chat check-proof cleanup context demo doctor
-evidence graph handoff help init land lease list log pipeline policy prove rebuild recover replay
+evidence graph handoff help init land lease link list log pipeline policy prove rebuild recover replay
 resume review role scan schema score show states status stop verdict verify why worktree
 """
 COMMANDS = frozenset(CALLED.split())

@@ -71,7 +71,7 @@ SENTENCES: dict[type[Event], str] = {
     ),
     events.PlanEnded: "{succeeded:done or stopped}: {reason}; {branch} is at {commit:.12}",
     events.ItemMoved: "{item} is {status} ({by}[, by {actor}])[: {reason:line160}]",
-    events.ItemLinked: "{actor}: {item} comes after [{after:list}]",
+    events.ItemLinked: "{actor}: {item} comes after [{after:all}|nothing]",
     events.PatchProposed: "agent {agent}[ ({sandbox})] changed {files:count file} and says: “{claim:line}”",
     events.VerifyOk: "evidence: {evidence.reason} (tree {evidence.tree:.12})",
     events.VerifyFailed: (
