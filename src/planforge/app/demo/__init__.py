@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from planforge.actions import Action, Advice
+from planforge.agents.profiles import Way
+from planforge.agents.roster import choose
 from planforge.app import runs
 from planforge.app.agents.casting import Cast
 from planforge.app.demo import story
@@ -28,7 +30,10 @@ from planforge.kernel import directories
 from planforge.kernel.effects import AskHuman, Reply, Tip
 from planforge.kernel.events import ItemOpened
 from planforge.kernel.objects import write_atomically
+from planforge.testing.model_server import ModelServer
 from planforge.workflows.demo import DemoRequest, MakeSample
+from planforge.workspace.git import Git
+from planforge.workspace.sandbox import Level, strongest
 
 if TYPE_CHECKING:
     from planforge.kernel.driver import Call
@@ -95,9 +100,6 @@ def _begun(place: Path, *, pace: float, agent: str, live: bool) -> tuple[Project
 
 def _require_able(agent: str, *, live: bool) -> None:
     """Refuse before anything is made: an agent that is missing, unconfined, or cannot play a script."""
-    from planforge.agents.profiles import Way
-    from planforge.agents.roster import choose
-
     name, profile = choose(agent, {})
     if not live and profile.endpoint == Way():
         raise InvalidInput(
@@ -122,8 +124,6 @@ def _python() -> str:
 
 def is_open() -> bool:
     """Whether nothing can be confined on this machine."""
-    from planforge.workspace.sandbox import Level, strongest
-
     return strongest() is Level.NONE
 
 
@@ -139,8 +139,6 @@ def staged(project: Project, subject: str) -> Iterator[Cast | None]:
     if player.live:
         yield Cast(agent=player.agent)
         return
-    from planforge.testing.model_server import ModelServer
-
     with ModelServer(project.state / SCRIPT) as server:
         yield Cast(agent=player.agent, endpoint=server.url)
 
@@ -167,8 +165,6 @@ def _free_name() -> Path:
 
 
 def _git_init(place: Path) -> None:
-    from planforge.workspace.git import Git
-
     Git(place / ".git", place).run("init", "--quiet", "--initial-branch=main", str(place), work_tree=place)
 
 

@@ -8,20 +8,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from planforge.actions import REQUEST, Action, Advice, Verb
 from planforge.app import landing, runs
+from planforge.app.agents.casting import Casting
+from planforge.app.context.gather import require_roles
 from planforge.app.decisions import approvals
-from planforge.app.items import offers, plans
+from planforge.app.items import offers, phase_views, plans
 from planforge.app.places import STATE
+from planforge.app.plans import phases
+from planforge.app.project import Project
+from planforge.documents.plan import content_hash, slug
+from planforge.documents.requests import item, means_nothing
 from planforge.errors import InvalidInput, NoRepository
+from planforge.kernel.effects import Access
 from planforge.kernel.events import ItemOpened
+from planforge.kernel.ledger import storage
+from planforge.kernel.locks import held
+from planforge.kernel.projections.items import own_task
 from planforge.kernel.work.items import Kind, following
-
-if TYPE_CHECKING:
-    from planforge.app.project import Project
-    from planforge.workflows.plan_run import PlanRunRequest
+from planforge.workflows.plan_run import GATE, ONE, PlanRunRequest
 
 ROLES_OF_FORGE = ("drafter", "auditor", "reviser")
 ROLES_OF_RUN = ("developer", "auditor")
@@ -50,11 +56,6 @@ def begin_plan_run(
 
     `only` is `one` for the next phase, or the name of a phase; otherwise all that are left are run.
     """
-    from planforge.app.items import phase_views
-    from planforge.app.plans import phases
-    from planforge.documents.plan import content_hash
-    from planforge.workflows.plan_run import GATE, ONE, PlanRunRequest
-
     plan = plans.row(project, name)
     runs.require_free(project, plan.plan)
     text = plans.text(project, plan)
@@ -96,9 +97,6 @@ def begin_plan_run(
 
 def begin_retry(project: Project, name: str, phase: str | None = None) -> str:
     """Record the run of the phase that failed, the first if none is named."""
-    from planforge.app.plans import phases
-    from planforge.documents.plan import content_hash
-
     plan = plans.row(project, name)
     phases.require_left(project, plan, content_hash(plans.text(project, plan)))
     return begin_plan_run(project, name, only=phases.failed(project, plan.plan, phase))
@@ -106,10 +104,6 @@ def begin_retry(project: Project, name: str, phase: str | None = None) -> str:
 
 def require_agents(project: Project, roles: tuple[str, ...]) -> None:
     """Make sure that somebody can play every role, confined as is wanted, before anything is begun."""
-    from planforge.app.agents.casting import Casting
-    from planforge.app.context.gather import require_roles
-    from planforge.kernel.effects import Access
-
     wanted = {role: Access.WRITE if role == "developer" else Access.READ for role in roles}
     require_roles(project, wanted)
     Casting(project).require(wanted)
@@ -126,8 +120,6 @@ def head(project: Project) -> str:
 @contextmanager
 def numbering(project: Project) -> Iterator[None]:
     """Hold the lock under which plans get their numbers: one for the repository and all its checkouts."""
-    from planforge.kernel.locks import held
-
     with held(project.git.git_dir / "planforge-plans.lock", "a plan getting its number", wait=True):
         yield
 
@@ -154,10 +146,6 @@ def new_plan(
     project: Project, title: str, request: str, *, task: str = "", description: str = ""
 ) -> ItemOpened:
     """A plan with the next free number: by the ledger, by the files, and by those of other checkouts."""
-    from planforge.documents.plan import slug
-    from planforge.kernel.ledger import storage
-    from planforge.kernel.projections.items import own_task
-
     directory = project.settings.forge.plans
     if not (project.root / directory).resolve().is_relative_to(project.root.resolve()):
         raise InvalidInput(f"`forge.plans` leads out of the repository: `{directory}`")
@@ -190,8 +178,6 @@ def title_of(request: str) -> str:
 
 def require_request(words: str) -> None:
     """Refuse words that only point at something, or name an item: no agent could know what is wanted."""
-    from planforge.documents.requests import item, means_nothing
-
     said = " ".join(words.split())
     if not said:
         raise InvalidInput("the request is empty", "say what you want in a sentence")

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from planforge.actions import Action
 from planforge.app.project import Project
 from planforge.app.runs import RunRow, rows
@@ -13,7 +15,11 @@ from planforge.app.upkeep.doctor.findings import FIX, OK, WARN, Finding, mebibyt
 from planforge.app.upkeep.doctor.project import here
 from planforge.kernel.locks import is_held
 from planforge.kernel.wording import counted
+from planforge.workspace.archive.quarantine import everything
 from planforge.workspace.keeping.directories import size
+from planforge.workspace.launch import trees
+from planforge.workspace.processes.cookies import BOOT, Record
+from planforge.workspace.sandbox import RECORDS
 
 PROCESSES = Path("/proc")
 
@@ -84,12 +90,6 @@ def processes(start: Path) -> Iterator[Finding]:
 
 def orphans(state: Path) -> Iterator[tuple[str, list[int]]]:
     """Programs of a dead Planforge, each with its remaining processes."""
-    import msgspec
-
-    from planforge.workspace.launch import trees
-    from planforge.workspace.processes.cookies import BOOT, Record
-    from planforge.workspace.sandbox import RECORDS
-
     boot = BOOT.read_text().strip() if BOOT.exists() else ""
     for path in sorted((state / RECORDS).glob("[0-9a-f]*")):
         with suppress(OSError, msgspec.MsgspecError):
@@ -115,8 +115,6 @@ def _sitting(project: Project) -> Iterator[tuple[int, str, str]]:
 
 def quarantine(start: Path) -> Iterator[Finding]:
     """Files outside of git, because they contain secrets or git cannot store them."""
-    from planforge.workspace.archive.quarantine import everything
-
     project = here(start)
     if project is None:
         return

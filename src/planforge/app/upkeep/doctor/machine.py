@@ -8,8 +8,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
+
 from planforge.actions import Action
 from planforge.app.upkeep.doctor.findings import FAIL, OK, WARN, Finding, mebibytes
+from planforge.workspace.git import MINIMUM, version
+from planforge.workspace.sandbox import Level, explain
 
 FREE_BYTES = 500 * 1024 * 1024
 LEAST_BYTES = 50 * 1024 * 1024
@@ -30,8 +34,6 @@ def python(start: Path) -> Iterator[Finding]:
 def sqlite(start: Path) -> Iterator[Finding]:
     """The SQLite that keeps the ledger; earlier ones can corrupt a file that several processes write."""
     del start
-    import apsw
-
     found = apsw.sqlite_lib_version()
     safe = tuple(int(part) for part in found.split(".")) >= (3, 51, 3)
     fix = "" if safe else "pip install --upgrade apsw"
@@ -42,8 +44,6 @@ def sqlite(start: Path) -> Iterator[Finding]:
 def git(start: Path) -> Iterator[Finding]:
     """The git on PATH."""
     del start
-    from planforge.workspace.git import MINIMUM, version
-
     found = version()
     enough = found >= MINIMUM
     evidence = ".".join(str(part) for part in found)
@@ -55,8 +55,6 @@ def git(start: Path) -> Iterator[Finding]:
 def sandbox(start: Path) -> Iterator[Finding]:
     """The strongest sandbox that works here, found by trying."""
     del start
-    from planforge.workspace.sandbox import Level, explain
-
     tried = explain()
     best = next(item for item in tried if item.works)
     above = [f"{item.level} does not work: {item.why}" for item in tried[: tried.index(best)]]

@@ -11,14 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planforge.actions import Action, Hint
+from planforge.agents.profiles import REHEARSAL
+from planforge.agents.programs import login
+from planforge.agents.roster import every, nobody
 from planforge.app.places import STATE
 from planforge.app.project import Project
 from planforge.app.upkeep.doctor import tools
 from planforge.app.upkeep.doctor.findings import FAIL, FIX, OK, UNKNOWN, WARN, Finding
 from planforge.errors import PlanforgeError
 from planforge.kernel.wording import counted
+from planforge.workspace.detection import detect
 from planforge.workspace.git import Git
 from planforge.workspace.git import repository as unusual
+from planforge.workspace.preparation.untracked import INCLUDE, included
+from planforge.workspace.sandbox import strongest
 
 if TYPE_CHECKING:
     from planforge.agents.profiles import Profile
@@ -128,8 +134,6 @@ def settings(start: Path) -> Iterator[Finding]:
 
 def confinement(start: Path) -> Iterator[Finding]:
     """The sandbox in the settings, if a stronger one works here."""
-    from planforge.workspace.sandbox import strongest
-
     project = settled(start)
     if project is None:
         return
@@ -157,8 +161,6 @@ def checks(start: Path) -> Iterator[Finding]:
 
 
 def _detected(project: Project) -> Iterator[Finding]:
-    from planforge.workspace.detection import detect
-
     found = detect(project.root)
     for item in found.found:
         looked = _check(project, f"check {item.name}", item.check, "set `[check]` in planforge.toml")
@@ -175,8 +177,6 @@ def _detected(project: Project) -> Iterator[Finding]:
 
 def preparation(start: Path) -> Iterator[Finding]:
     """What each worktree gets before an agent starts."""
-    from planforge.workspace.preparation.untracked import INCLUDE, included
-
     project = settled(start)
     if project is None:
         return
@@ -201,9 +201,6 @@ def _check(project: Project, id_: str, check: Check, otherwise: str) -> Finding:
 
 def agents(start: Path) -> Iterator[Finding]:
     """The installed agents with their logins, and agents in the settings that are missing."""
-    from planforge.agents.profiles import REHEARSAL
-    from planforge.agents.roster import every, nobody
-
     project = settled(start)
     wanted = project.settings.agents if project else None
     own = {name: profile for name, profile in wanted.profiles.items() if profile.command} if wanted else {}
@@ -227,9 +224,6 @@ def agents(start: Path) -> Iterator[Finding]:
 
 def _agent(name: str, profile: Profile, *, wanted: bool) -> Finding:
     """An installed agent: its path and its login."""
-    from planforge.agents.profiles import REHEARSAL
-    from planforge.agents.programs import login
-
     path, try_it = shutil.which(profile.program), Action("agent test", name)
     if name == REHEARSAL:
         return Finding(id=f"agent {name}", status=OK, evidence=f"{path}; needs no login")

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from planforge.app.evidence import screening
 from planforge.app.places import STATE
 from planforge.app.project import Project
 from planforge.app.runs import rows
@@ -25,6 +26,9 @@ from planforge.app.upkeep.doctor.project import here, is_ignored
 from planforge.errors import PlanforgeError
 from planforge.kernel.locks import held, is_held
 from planforge.kernel.wording import counted
+from planforge.workspace.git import stale_locks
+from planforge.workspace.processes.cookies import sweep
+from planforge.workspace.worktrees import Worktrees, changing
 
 
 def apply(start: Path) -> tuple[Mended, ...]:
@@ -59,17 +63,12 @@ def _ignore(project: Project) -> Iterator[str]:
 
 
 def _end_orphans(project: Project) -> Iterator[str]:
-    from planforge.workspace.processes.cookies import sweep
-
     for swept in sweep(project.state):
         ended = counted(swept.processes, "process", "processes")
         yield f"ended {ended} of `{swept.program}`"
 
 
 def _remove_locks(project: Project) -> Iterator[str]:
-    from planforge.workspace.git import stale_locks
-    from planforge.workspace.worktrees import changing
-
     if not stale_locks.find(project.git):
         return
     with changing(project.git):
@@ -79,9 +78,6 @@ def _remove_locks(project: Project) -> Iterator[str]:
 
 
 def _sweep(project: Project) -> Iterator[str]:
-    from planforge.app.evidence import screening
-    from planforge.workspace.worktrees import Worktrees
-
     for run, paths in left(project).items():
         subject = next((row.subject for row in rows(project) if row.run == run), "")
         worktrees = Worktrees(project.git, project.state, run, secret=screening.finder(project, subject))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from planforge.actions import Action
 from planforge.app.upkeep.doctor.findings import FAIL, OK, UNKNOWN, Finding
+from planforge.workspace.processes import environment
 
 PYTHON = re.compile(r"(python|pypy)[\d.]*")
 ASK = "import importlib.util, sys; sys.exit(3 if importlib.util.find_spec(sys.argv[1]) is None else 0)"
@@ -84,8 +85,6 @@ def _missing(words: Sequence[str], root: Path, env: Mapping[str, str]) -> str:
 
 def _module(python: str, module: str, root: Path, env: Mapping[str, str]) -> str:
     """Why a Python module cannot be run; empty if it can."""
-    from planforge.workspace.processes import environment
-
     top = module.partition(".")[0]
     try:
         ended = subprocess.run(
