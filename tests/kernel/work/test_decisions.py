@@ -50,7 +50,7 @@ def after(ledger: Ledger, *given: Event) -> list[tuple[str, str, str]]:
         ledger.append(RUN, [event], expected=None, key=key)
 
     def found() -> list[decisions.Decision]:
-        return [each for kind in decisions.SHOW for each in decisions.select(ledger, kind)]
+        return [each for kind in decisions.KINDS for each in decisions.select(ledger, kind)]
 
     before = found()
     ledger.rebuild()

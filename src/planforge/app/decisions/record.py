@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from planforge.actions import Action, Advice, Verb, see
+from planforge.actions import Action, Advice, see
 from planforge.app.decisions import deciders
 from planforge.errors import NotFound, StaleView
 from planforge.kernel.work import decisions
@@ -36,7 +36,6 @@ NAMED = {
     "answered_at": "decided_at",
 }
 """What fields of gates and questions are called in their record, where that is another name."""
-LIST: dict[str, Verb] = {"approval": "plan list", "gate": "gate list", "question": "question list"}
 WORDS = {
     "superseded": "another has taken its place",
     "closed": "its run has ended",
@@ -51,7 +50,7 @@ def find(project: Project, kind: str, name: str) -> Decision:
     number = re.fullmatch(rf"(?:{kind}-)?0*(\d{{1,9}})", name.strip())
     for found in decisions.select(project.ledger, kind, "number = ?", int(number[1])) if number else ():
         return found
-    raise NotFound(f"there is no {kind} `{name}`", see(LIST[kind]))
+    raise NotFound(f"there is no {kind} `{name}`", see(decisions.KINDS[kind].list))
 
 
 def shown(kind: type[Row], of: Decision, **given: object) -> Row:
@@ -99,7 +98,7 @@ def current(project: Project, about: Decision) -> deciders.Current:
         status=now.word,
         hash=now.shown,
         actor=now.actor,
-        answer=now.choice if now.kind == "question" else "",
+        answer=now.choice if decisions.KINDS[now.kind].answers else "",
         reason=now.reason,
         at=now.decided_at or now.asked_at,
         next=now.look,
@@ -108,11 +107,11 @@ def current(project: Project, about: Decision) -> deciders.Current:
 
 def _too_late(project: Project, about: Decision) -> StaleView:
     why = WORDS.get(about.status, f"it was {about.word} by {about.actor}")
-    if about.kind == "question" and about.actor:
+    if decisions.KINDS[about.kind].answers and about.actor:
         when = about.decided_at[:16].replace("T", " ")
         why = f"{about.actor} answered `{about.choice}` on {when} UTC"
     now = current(project, about)
-    hint = Advice("see {}", now.next if now.what != about.label else Action(LIST[about.kind]))
+    hint = Advice("see {}", now.next if now.what != about.label else Action(decisions.KINDS[about.kind].list))
     return StaleView(f"`{about.label}` is not open to a decision: {why}", hint, current=now)
 
 

@@ -284,7 +284,7 @@ def _cost(kinds: dict[str, tuple[int, int]]) -> Cost:
 
 def _next(project: Project, every: list[RunRow], offered: dict[str, list[Action]]) -> list[Hint]:
     """What makes sense now. One landing takes all that is done; only then is the checkout updated."""
-    asked = [each for kind in ("gate", "question") for each in decisions.waiting(project.ledger, kind)]
+    asked = decisions.waiting(project.ledger)
     found: list[Hint] = [each.look for each in asked]
     stopped = _stopped(every, {each.run for each in asked})
     due = [run for run in stopped if not run.until or runs.is_due(project, run.until)]

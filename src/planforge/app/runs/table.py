@@ -135,12 +135,7 @@ def waiting_for(project: Project, run: str | None) -> list[Action]:
     """What a person can do about runs that wait for somebody; about one alone, if it is named."""
     waiting = [row for row in rows(project, unfinished=True) if run in (None, row.run)]
     names = {row.run for row in waiting}
-    return [
-        each.look
-        for kind in ("question", "gate")
-        for each in decisions.waiting(project.ledger, kind)
-        if each.run in names
-    ]
+    return [each.look for each in decisions.waiting(project.ledger) if each.run in names]
 
 
 def is_due(project: Project, until: str) -> bool:

@@ -13,6 +13,7 @@ import apsw
 from planforge.kernel import events
 from planforge.kernel.events import Recorded
 from planforge.kernel.projections.folding import Folds, text_of
+from planforge.kernel.work.decisions import KINDS
 from planforge.kernel.work.lifecycle.tables import PLAN
 
 TABLES = """
@@ -64,7 +65,7 @@ def _(db: apsw.Connection, event: events.DecisionAsked, recorded: Recorded) -> N
 
 @folds.of(events.DecisionMade)
 def _(db: apsw.Connection, event: events.DecisionMade, recorded: Recorded) -> None:
-    status = "decided" if event.approves or event.kind == "question" else "rejected"
+    status = "decided" if event.approves or KINDS[event.kind].answers else "rejected"
     said = (status, event.choice, event.actor, event.reason, recorded.at)
     columns = "status = ?, choice = ?, actor = ?, reason = ?, decided_at = ?"
     statement = f"UPDATE decisions SET {columns} {WHICH} AND hash = ? AND status = 'waiting'"  # noqa: S608

@@ -8,7 +8,7 @@ run that waits for it closes it. `asked`, `made` and `used` are the facts of it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -20,23 +20,34 @@ if TYPE_CHECKING:
     from planforge.kernel.work.items import Rows
 
 APPROVE, REJECT = "approve", "reject"
-SHOW: dict[str, Verb] = {
-    "approval": "plan show",
-    "gate": "gate show",
-    "question": "question show",
+
+
+class Form(NamedTuple):
+    """Everything that has to be known about a kind of decision."""
+
+    show: Verb
+    list: Verb
+    words: dict[str, str]
+    """What people call its statuses, where that is another word."""
+    waits: bool = True
+    """Whether a run waits for it; it is named by its number then, and otherwise by its subject."""
+    answers: bool = False
+    """Whether any choice lets the run go on, as an answer does, and not only a yes."""
+
+
+KINDS = {
+    "approval": Form("plan show", "plan list", {"decided": "approved"}, waits=False),
+    "gate": Form("gate show", "gate list", {"decided": "approved"}),
+    "question": Form(
+        "question show", "question list", {"decided": "answered", "used": "taken"}, answers=True
+    ),
 }
-WORDS = {
-    "approval": {"decided": "approved"},
-    "gate": {"decided": "approved"},
-    "question": {"decided": "answered", "used": "taken"},
-}
-"""What people call the statuses of each kind, where that is another word."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """A decision as the ledger has it."""
 
-    kind: Literal["approval", "gate", "question"]
+    kind: str
     number: int
     subject: str
     name: str
@@ -73,17 +84,18 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def look(self) -> Action:
         """Shows it to a person."""
-        return Action(SHOW[self.kind], self.subject if self.kind == "approval" else self.label)
+        form = KINDS[self.kind]
+        return Action(form.show, self.label if form.waits else self.subject)
 
     @property
     def word(self) -> str:
         """What people call its status."""
-        return WORDS[self.kind].get(self.status, self.status)
+        return KINDS[self.kind].words.get(self.status, self.status)
 
     @property
     def shown(self) -> str:
         """The hash by which a person says what they looked at."""
-        return self.hash if self.kind == "question" else self.content
+        return self.hash if KINDS[self.kind].answers else self.content
 
 
 def label(kind: str, number: int) -> str:
@@ -99,9 +111,10 @@ def select(ledger: Rows, kind: str, where: str = "TRUE", *values: str | int) -> 
     return ledger.select(Decision, f"decisions WHERE kind = ? AND {where} ORDER BY number", kind, *values)
 
 
-def waiting(ledger: Rows, kind: str) -> list[Decision]:
-    """Those that wait for a person."""
-    return select(ledger, kind, "status = 'waiting'")
+def waiting(ledger: Rows, *kinds: str) -> list[Decision]:
+    """Those that wait for a person; of all kinds that a run waits for, if none is named."""
+    named = kinds or [name for name, form in KINDS.items() if form.waits]
+    return [each for kind in named for each in select(ledger, kind, "status = 'waiting'")]
 
 
 def newest(ledger: Rows, kind: str, subject: str, name: str) -> Decision | None:
