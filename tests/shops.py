@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from planforge.app import driver, runs
+from planforge.app import driver
 from planforge.app.decisions import gates
 from planforge.app.project import Project
 from planforge.app.upkeep.setup import initialise
+from planforge.kernel.events import RunEnded
 from repositories import repository
 
 PLAN = "# Plan\n\n" + "A function of its own counts the lines of a text, and is tested. " * 5
@@ -93,7 +94,7 @@ def opened(place: Path, scenes: Sequence[Scene] = STORY, more: str = "") -> Proj
     return Project.find(root)
 
 
-def go(project: Project, run: str) -> runs.Ended:
+def go(project: Project, run: str) -> RunEnded:
     """Drive a run before nobody."""
     return driver.drive(project, run, lambda _: None)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from planforge.app import driver, forges, runs
+from planforge.app import driver, forges
 from planforge.app.project import Project
+from planforge.kernel.events import RunEnded
 from rehearsals import Actions, Rehearsal
 from repositories import repository
 
@@ -102,7 +103,7 @@ def play(at: Rehearsal, scenes: tuple[Scene, ...]) -> None:
     at.script.write_text(json.dumps({"name": "it", "scenes": told}))
 
 
-def drive(project: Project, run: str) -> runs.Ended:
+def drive(project: Project, run: str) -> RunEnded:
     """Drive a run before nobody."""
     return driver.drive(project, run, lambda _: None)
 

@@ -95,7 +95,7 @@ def test_plans_are_listed_and_shown_with_what_to_type_next(project: Project) -> 
     found = typed(project, "!plan show 1")
     assert "The project has a few texts more than before." in found.text
     assert "audit 1 by rehearsal: approved" in found.text
-    assert then(found) == ["!plan approve plan-001", "!forge plan-001"]
+    assert then(found) == ["!plan approve plan-001"]
 
 
 def test_a_plan_that_is_not_there_is_a_reply_with_the_exit_code_of_the_command_line(project: Project) -> None:
@@ -213,7 +213,6 @@ def test_what_a_chat_says_to_type_can_be_typed_there(project: Project) -> None:
     assert list(map(worded, found.next)) == [
         "`!plan show plan-001`",
         "`!plan approve plan-001`",
-        "`!forge plan-001`",
     ]
     assert [worded(each.command) for each in found.waiting] == ["`!plan show plan-001`"]
 

@@ -92,7 +92,7 @@ def test_a_weak_sandbox_is_a_warning_and_none_a_failure(root: Path, monkeypatch:
     def explain() -> tuple[sandbox.Tried, ...]:
         return tuple(sandbox.Tried(level=level, works=level in works, why="so") for level in sandbox.Level)
 
-    monkeypatch.setattr(sandbox, "explain", explain)
+    monkeypatch.setattr(machine, "explain", explain)
     (found,) = machine.sandbox(root)
     assert found.status == "warn"
     assert found.evidence == "processes: so; bubblewrap does not work: so; landlock does not work: so"

@@ -102,7 +102,6 @@ def test_a_conflict_opens_the_step_again_with_both_sides_and_the_others_land(fie
     assert report.next == [
         Action("plan show", two),
         Action("plan approve", two),
-        Action("forge", two),
         Action("land", update_checkout=True),
     ]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from forgeries import HISTORIES
-from planforge.app import cancellation, forges, landing, runs
+from planforge.app import cancellation, forges, landing
 from planforge.app.decisions import approvals, statuses
 from planforge.app.history.replays import replayed
 from planforge.app.items import plans
@@ -21,7 +21,7 @@ from planforge.documents.plan import PlanStatus, parse
 from planforge.errors import AgentLimited, RefusedByGate
 from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
-from planforge.kernel.events import Event, Recorded
+from planforge.kernel.events import Event, Recorded, RunEnded
 from planforge.kernel.ledger import Ledger
 from planforge.kernel.replay.proof_faults import unpack
 from planforge.kernel.work.lifecycle import IllegalTransition, Machine
@@ -64,7 +64,7 @@ class Place(NamedTuple):
         self.approve()
         return work.begin_plan_run(self.project, P, parallel=False)
 
-    def run(self) -> runs.Ended:
+    def run(self) -> RunEnded:
         return drive(self.project, self.begin())
 
     def move(self, event: str) -> None:

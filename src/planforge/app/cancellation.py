@@ -23,7 +23,7 @@ from planforge.app.decisions import statuses
 from planforge.app.evidence import screening
 from planforge.app.items import plans
 from planforge.app.runs import leasing
-from planforge.app.runs.table import Ended, rows, unknown
+from planforge.app.runs.table import rows, unknown
 from planforge.errors import Locked, RefusedByGate
 from planforge.kernel.bus import subscribe
 from planforge.kernel.events import CancelRequested, Event, RunEnded
@@ -72,7 +72,7 @@ def cancel(
     actor: str,
     with_plan: bool = False,
     patience: float = PATIENCE,
-) -> Ended:
+) -> RunEnded:
     """
     End a run for good, at once: here, if nobody drives it, and otherwise where it is driven.
 
@@ -111,14 +111,14 @@ def _require_unfinished(project: Project, run: str) -> RunRow:
     return found
 
 
-def _ended_meanwhile(project: Project, run: str) -> Ended | None:
+def _ended_meanwhile(project: Project, run: str) -> RunEnded | None:
     """How the run ended while somebody waited for it; refused if that was not because they asked for it."""
     for recorded in project.ledger.stream(run):
         if isinstance(recorded.event, RunEnded):
             event = recorded.event
             if not event.reason.startswith(CANCELLED):
                 raise RefusedByGate(f"`{run}` has ended already: {event.reason}")
-            return Ended(run=run, succeeded=False, reason=event.reason, exit_code=event.exit_code)
+            return event
     return None
 
 
@@ -126,8 +126,8 @@ def _ended_meanwhile(project: Project, run: str) -> Ended | None:
 
 
 async def unless_asked(
-    project: Project, run: str, driving: Coroutine[object, object, Ended]
-) -> Ended | CancelRequested:
+    project: Project, run: str, driving: Coroutine[object, object, RunEnded]
+) -> RunEnded | CancelRequested:
     """Drive a run until it ends, or until somebody wants it to, who is then named."""
     working = asyncio.create_task(driving)
     listening = asyncio.create_task(_heard(project, run))
@@ -163,7 +163,7 @@ async def _heard(project: Project, run: str) -> CancelRequested:
 # Ending it
 
 
-def ended(project: Project, run: str, request: CancelRequested, *, exit_code: int = 1) -> Ended:
+def ended(project: Project, run: str, request: CancelRequested, *, exit_code: int = 1) -> RunEnded:
     """End a run at which nothing is at work any more. Whoever calls this holds its lock."""
     found = _require_unfinished(project, run)
     actor, reason = request.actor, request.reason
@@ -182,4 +182,4 @@ def ended(project: Project, run: str, request: CancelRequested, *, exit_code: in
     )
     project.ledger.append_all(writes)
     statuses.mark_as_recorded(project, found.subject)
-    return Ended(run=run, succeeded=False, reason=said, exit_code=exit_code)
+    return RunEnded(run=run, succeeded=False, reason=said, exit_code=exit_code)

@@ -21,7 +21,6 @@ from planforge.app.project import Project
 from planforge.app.runs import background, table
 from planforge.app.runs.background import Work
 from planforge.app.runs.leasing import Leasing
-from planforge.app.runs.table import Ended
 from planforge.errors import (
     AgentLimited,
     CannotPerform,
@@ -42,7 +41,7 @@ from planforge.workspace.worktrees import Worktrees
 Observer = Callable[[Recorded], None]
 
 
-def drive(project: Project, run: str, observer: Observer, audience: Audience = NOBODY) -> Ended:
+def drive(project: Project, run: str, observer: Observer, audience: Audience = NOBODY) -> RunEnded:
     """Drive a run to its end before whoever follows it; Ctrl-C and SIGTERM interrupt it."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     project.ledger.listeners.append(observer)
@@ -61,7 +60,7 @@ def drive_beside(
 ) -> Work:
     """Drive a run in a thread; when this returns, it is under way or over. `told` hears of its end."""
 
-    def drive(begun: Callable[[Callable[[], None]], None]) -> Ended:
+    def drive(begun: Callable[[Callable[[], None]], None]) -> RunEnded:
         return _held(project, run, audience, begun)
 
     return background.start(project, run, drive, told)
@@ -72,10 +71,10 @@ def _held(
     run: str,
     audience: Audience,
     begun: Callable[[Callable[[], None]], None] = lambda _: None,
-) -> Ended:
+) -> RunEnded:
     """Drive a run whose lock is ours; `begun` gets what stops it, which any thread may call."""
 
-    async def stoppable(driven: Coroutine[Any, Any, Ended]) -> Ended | CancelRequested:
+    async def stoppable(driven: Coroutine[Any, Any, RunEnded]) -> RunEnded | CancelRequested:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         cancel = task.cancel
@@ -92,7 +91,7 @@ def _held(
             flow, request = _asked(project, started)
             with compose.staged(project, flow.needs, started.subject) as cast:
                 ended = asyncio.run(stoppable(_driven(project, started, flow, request, audience, cast)))
-            if isinstance(ended, Ended):
+            if isinstance(ended, RunEnded):
                 return ended
             # Nothing of it is at work any more; what is left is what there is of a run that nobody drives.
             return cancellation.ended(project, run, ended, exit_code=Interrupted.exit_code)
@@ -127,7 +126,7 @@ async def _driven(
     request: msgspec.Struct,
     audience: Audience,
     cast: Cast | None,
-) -> Ended:
+) -> RunEnded:
     run = started.run
     secret = screening.finder(project, started.subject)
     worktrees = Worktrees(project.git, project.state, run, secret=secret)
@@ -158,7 +157,7 @@ async def _driven(
     worktrees.sweep()
     remove_homes(project.state, run)
     driver.record(ended)
-    return Ended(run=run, succeeded=ended.succeeded, reason=ended.reason, exit_code=ended.exit_code)
+    return ended
 
 
 def _leave_open(project: Project, started: RunStarted, driver: Driver, reason: str) -> None:

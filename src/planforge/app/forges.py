@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from planforge.app.items.plans import PlanRow
     from planforge.app.project import Project
-    from planforge.app.runs import Ended, RunRow
+    from planforge.app.runs import RunRow
     from planforge.documents.imports import Imported
     from planforge.workflows.forge import ForgeRequest
 
@@ -282,7 +282,7 @@ def _doing(project: Project, run: str) -> str:
     return ", ".join(asked.values())
 
 
-def cancel(project: Project, name: str | None, *, actor: str, reason: str) -> tuple[Ended, PlanRow]:
+def cancel(project: Project, name: str | None, *, actor: str, reason: str) -> tuple[RunEnded, PlanRow]:
     """End a forge at once, whoever drives it, and cancel its plan; how it ended, and the plan."""
     found = _meant(project, name)
     ended = cancellation.cancel(project, found.run, reason=reason, actor=actor, with_plan=True)

@@ -196,6 +196,11 @@ DECLARED = (
 FLOWS = {each.name: each for each in DECLARED}
 
 
+def told_of(flow: str) -> str:
+    """How a run is told, also one that a later Planforge has begun."""
+    return FLOWS[flow].told if flow in FLOWS else "run"
+
+
 def end_of(flow: str, run: str, subject: str) -> Action:
     """How a person ends a run, also one that a later Planforge has begun."""
     return FLOWS[flow].end(run, subject) if flow in FLOWS else Action("cancel", run)

@@ -18,7 +18,7 @@ from texts import BLOCKED, CLEAN, play, says, scenes
 from texts import PLAN as NEW
 
 PLAN = "docs/plans/plan-001-some-texts.md"
-IN_REVIEW = ["planforge plan show plan-001", "planforge plan approve plan-001", "planforge forge plan-001"]
+IN_REVIEW = ["planforge plan show plan-001", "planforge plan approve plan-001"]
 CLEAN_AUDIT = ((("Role: auditor",), says(CLEAN)),)
 
 

@@ -8,6 +8,7 @@ from planforge.actions import TEXT, Action
 from planforge.kernel.work.actions import OVER, UPDATE, AtWork, Known, offered
 from planforge.kernel.work.lifecycle.tables import PLAN, TASK
 
+LINK = Action("link", "plan-1")
 SHOW, APPROVE, FORGE = (
     Action("plan show", "plan-1"),
     Action("plan approve", "plan-1"),
@@ -29,7 +30,10 @@ ABANDON = Action("task abandon", "task-1", reason=TEXT)
     [
         ("plan-1", "DRAFT", Known(blank=True), [FORGE]),
         ("plan-1", "DRAFT", Known(), [FORGE, APPROVE]),
-        ("plan-1", "REVIEW", Known(), [SHOW, APPROVE, FORGE]),
+        ("plan-1", "REVIEW", Known(), [SHOW, APPROVE]),
+        ("plan-1", "REVIEW", Known(waits=True), [LINK, SHOW, APPROVE]),
+        ("plan-1", "APPROVED", Known(waits=True, approved=True), [LINK]),
+        ("plan-1", "DONE", Known(waits=True, unlanded=True), [LINK]),
         ("plan-1", "REVIEW", Known(stale=True), REMADE),
         ("plan-1", "APPROVED", Known(), [APPROVE]),
         ("plan-1", "APPROVED", Known(approved=True), [RUN]),

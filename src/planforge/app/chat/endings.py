@@ -17,8 +17,8 @@ from planforge.workflows.flows import FLOWS
 if TYPE_CHECKING:
     from planforge.actions import Hint
     from planforge.app.project import Project
-    from planforge.app.runs import Ended
     from planforge.app.runs.background import Work
+    from planforge.kernel.events import RunEnded
 
 
 def reply(project: Project, work: Work) -> Reply:
@@ -29,7 +29,7 @@ def reply(project: Project, work: Work) -> Reply:
     return TOLD[FLOWS[work.flow].told](project, work, work.ended)
 
 
-def _told(work: Work, ended: Ended, data: object, then: Sequence[Hint]) -> Reply:
+def _told(work: Work, ended: RunEnded, data: object, then: Sequence[Hint]) -> Reply:
     mark = "✓" if ended.succeeded else "✗"
     return Reply(
         kind="ended",
@@ -40,17 +40,17 @@ def _told(work: Work, ended: Ended, data: object, then: Sequence[Hint]) -> Reply
     )
 
 
-def _ran(project: Project, work: Work, ended: Ended) -> Reply:
+def _ran(project: Project, work: Work, ended: RunEnded) -> Reply:
     document = report.of_run(project, work.run)
     return _told(work, ended, document, report.following(project, document))
 
 
-def _landed(project: Project, work: Work, ended: Ended) -> Reply:
+def _landed(project: Project, work: Work, ended: RunEnded) -> Reply:
     found = landing.report(project, work.run)
     return _told(work, ended, found, found.next)
 
 
-def _answered(project: Project, work: Work, ended: Ended) -> Reply:
+def _answered(project: Project, work: Work, ended: RunEnded) -> Reply:
     """What the agent said, and what became of each thing that it asked for."""
     found = talking.answer(project, work.run)
     if found is None:  # it failed before anybody answered
@@ -70,7 +70,7 @@ def _answered(project: Project, work: Work, ended: Ended) -> Reply:
     )
 
 
-TOLD: dict[str, Callable[[Project, Work, Ended], Reply]] = {
+TOLD: dict[str, Callable[[Project, Work, RunEnded], Reply]] = {
     "run": _ran,
     "forge": _ran,
     "landing": _landed,

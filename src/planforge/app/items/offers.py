@@ -17,6 +17,7 @@ from planforge.errors import PlanforgeError
 from planforge.kernel.work import decisions
 from planforge.kernel.work.actions import OVER, AtWork, Known, offered
 from planforge.kernel.work.items import Kind, kind_of
+from planforge.kernel.work.links import waits_for
 
 if TYPE_CHECKING:
     from planforge.actions import Action
@@ -43,18 +44,28 @@ def at_work(project: Project, item: str) -> AtWork | None:
 
 def run_of(project: Project, row: RunRow) -> AtWork:
     """An unfinished run, as far as what can be done about it goes."""
-    from planforge.workflows.flows import FLOWS
+    from planforge.workflows.flows import end_of
 
     return AtWork(
         run=row.run,
         driven=row.status == "running",
         awaited=tuple(runs.waiting_for(project, row.run)),
-        end=FLOWS[row.flow].end(row.run, row.subject),
+        end=end_of(row.flow, row.run, row.subject),
     )
+
+
+def known_of_task(project: Project, task: str) -> Known:
+    """What is known of a task that no run is at."""
+    return Known(waits=bool(waits_for(project.ledger, task)))
 
 
 def known_of(project: Project, plan: PlanRow, steps: tuple[StepRow, ...]) -> Known:
     """What is known of a plan or a fix that no run is at."""
+    known = _known_of(project, plan, steps)
+    return msgspec.structs.replace(known, waits=bool(waits_for(project.ledger, plan.plan)))
+
+
+def _known_of(project: Project, plan: PlanRow, steps: tuple[StepRow, ...]) -> Known:
     unlanded = any(project.ledger.query("SELECT 1 FROM unlanded WHERE plan = ?", plan.plan))
     if kind_of(plan.plan) is Kind.FIX:
         done = all(step.status == "done" for step in steps)

@@ -24,7 +24,6 @@ from planforge.kernel.events import ForeseenConflict
 from planforge.kernel.locks import held
 from planforge.kernel.objects import address
 from planforge.kernel.work import actions
-from planforge.kernel.work.actions import Known
 from planforge.kernel.work.items import Kind, is_named
 from planforge.workspace.landing import branches, merges, places, updates
 
@@ -353,7 +352,9 @@ def _next(project: Project, told: LandReport) -> Iterator[Action]:
     """What can be done about what did not land; what is done and was only held back waits for its reason."""
     for item in told.left:
         if is_named(item.plan, Kind.TASK):
-            yield from actions.offered(item.plan, task_rows.row(project, item.plan).status, Known())
+            yield from actions.offered(
+                item.plan, task_rows.row(project, item.plan).status, offers.known_of_task(project, item.plan)
+            )
         elif (plan := plans.row(project, item.plan)).status != "DONE":
             yield from offers.about(project, plan)
     if told.landed and told.landing != told.branch:

@@ -22,7 +22,7 @@ from planforge.app.runs import RunRow
 from planforge.errors import PlanforgeError
 from planforge.kernel.wording import counted
 from planforge.kernel.work import actions, decisions
-from planforge.kernel.work.actions import AtWork, Known
+from planforge.kernel.work.actions import AtWork
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -181,7 +181,7 @@ def _offered(
     found = {
         item.plan.plan: (item.plan.status, offers.known_of(project, item.plan, item.steps)) for item in listed
     }
-    found |= {task.task: (task.status, Known()) for task in current}
+    found |= {task.task: (task.status, offers.known_of_task(project, task.task)) for task in current}
     busy = {run.subject for run in every if run.unfinished}
     return {
         name: actions.offered(name, status, known)

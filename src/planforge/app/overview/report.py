@@ -15,16 +15,16 @@ import msgspec
 
 from planforge.actions import Action
 from planforge.app import runs
-from planforge.app.items import plans, task_rows
+from planforge.app.items import offers, plans, task_rows
 from planforge.app.plans import fixes, phases
 from planforge.kernel import events
 from planforge.kernel.events import Event, RecordedFinding
 from planforge.kernel.evidence import Evidence
 from planforge.kernel.scores import StepScore
 from planforge.kernel.wording import CANCELLED
-from planforge.kernel.work.actions import Known, after_forge, offered
+from planforge.kernel.work.actions import after_forge, offered
 from planforge.kernel.work.items import Kind, kind_of
-from planforge.workflows.flows import FLOWS
+from planforge.workflows.flows import told_of
 
 if TYPE_CHECKING:
     from planforge.actions import Hint, Verb
@@ -124,7 +124,7 @@ def of_run(project: Project, run: str) -> Document:
 
 def following(project: Project, document: Document) -> tuple[Hint, ...]:
     """What a person can do after a run: how a forge went says that, or what the run was about."""
-    plan, told = document.plan, FLOWS[document.flow].told
+    plan, told = document.plan, told_of(document.flow)
     if told == "forge":
         return after_forge(plan, document.status, written=document.written, cancelled=document.cancelled)
     if told != "run":
@@ -137,7 +137,9 @@ def about(project: Project, item: str) -> tuple[Hint, ...]:
     """What a person can do about a plan, a fix or a task as it is."""
     match kind_of(item):
         case Kind.TASK:
-            return tuple(offered(item, task_rows.row(project, item).status, Known()))
+            return tuple(
+                offered(item, task_rows.row(project, item).status, offers.known_of_task(project, item))
+            )
         case Kind.FIX:
             return tuple(fixes.offered(project, plans.row(project, item)))
     return tuple(phases.offered(project, plans.row(project, item)))

@@ -2,7 +2,6 @@
 
 from planforge.app.runs.start import begin, require_free
 from planforge.app.runs.table import (
-    Ended,
     RunRow,
     events,
     is_due,
@@ -15,7 +14,6 @@ from planforge.app.runs.table import (
 )
 
 __all__ = [
-    "Ended",
     "RunRow",
     "begin",
     "events",

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 
 from planforge.app.runs import table
 from planforge.errors import Locked, PlanforgeError
+from planforge.kernel.events import RunEnded
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
-    from planforge.app.runs.table import Ended, RunRow
+    from planforge.app.runs.table import RunRow
 
-    Drive = Callable[[Callable[[Callable[[], None]], None]], Ended]
+    Drive = Callable[[Callable[[Callable[[], None]], None]], RunEnded]
     """Drives a run to its end; what it is given gets what stops it."""
 
 PATIENCE = 60.0
@@ -38,7 +39,7 @@ class Work:
 
     def __init__(self, project: Project, row: RunRow) -> None:
         self.run, self.flow, self.subject = row.run, row.flow, row.subject
-        self.ended: Ended | None = None
+        self.ended: RunEnded | None = None
         """How it ended; None while it goes on, and where it failed or was stopped."""
         self.error: PlanforgeError | None = None
         """Why it does not go on, although it has not ended."""

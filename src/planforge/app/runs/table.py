@@ -45,15 +45,6 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
         return self.status in ("running", "waiting", "interrupted")
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended."""
-
-    run: str
-    succeeded: bool
-    reason: str
-    exit_code: int
-
-
 def rows(project: Project, *, unfinished: bool = False, flow: str = "") -> list[RunRow]:
     """
     All runs, or those of one flow, oldest first.

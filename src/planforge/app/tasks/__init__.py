@@ -82,6 +82,7 @@ WAYS = {
     ),
     "resume": ("resumes the run that is not finished", ""),
     "cancel": ("ends the run; its work is kept", FREE),
+    "link": ("shows what it comes after", FREE),
 }
 """What each way on does and costs, wherever that is always the same."""
 
@@ -92,7 +93,9 @@ Resuming = dict[tuple[str, int], tuple[str, str]]
 def view(project: Project, name: str) -> TaskView:
     """A task in full, with the ways on."""
     found = task_rows.row(project, name)
-    known = Known(at_work=offers.at_work(project, found.task), ending=True)
+    known = msgspec.structs.replace(
+        offers.known_of_task(project, found.task), at_work=offers.at_work(project, found.task), ending=True
+    )
     resuming: Resuming = {}
     if not known.at_work and found.open and found.status != task_rows.COMMITTED:
         known, resuming = _stages_to_resume(project, found, known)

@@ -10,7 +10,7 @@ from planforge.interfaces.cli.typed import next_lines
 if TYPE_CHECKING:
     from planforge.app.overview.report import Document
     from planforge.app.project import Project
-    from planforge.app.runs import Ended
+    from planforge.kernel.events import RunEnded
 
 
 def drive(project: Project, run: str) -> int:
@@ -30,7 +30,7 @@ def driven(project: Project, run: str) -> tuple[Document, int]:
     return report.of_run(project, run), ended.exit_code
 
 
-def watch(project: Project, run: str, *pace: float, problem: str = "") -> Ended:
+def watch(project: Project, run: str, *pace: float, problem: str = "") -> RunEnded:
     """Drive a run and show its progress, at a `pace` as `progress.shown` takes it; `problem` comes first."""
     from planforge.app import driver
     from planforge.interfaces.cli.progress import shown

@@ -16,6 +16,9 @@ from planforge.kernel.work.items import Kind, kind_of
 OVER = frozenset({"CLOSED", "CANCELLED", "landed", "delivered", "abandoned"})
 """The statuses in which nothing more is done with an item."""
 
+IN_TURN = frozenset({"plan run", "plan retry", "plan land", "land", "task resume"})
+"""What is refused for an item that comes after something that is not over."""
+
 UPDATE = Action("land", update_checkout=True)
 """Brings what has landed beside the person's branch into their checkout."""
 
@@ -40,6 +43,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     """It is done, and its work is not on the person's branch."""
     ahead: bool = False
     """What has landed is not in the person's checkout."""
+    waits: bool = False
+    """It comes after something that is not over (`kernel/work/links.py`)."""
 
     filed: bool = True
     """A plan has a file; one that is kept in the ledger alone has none."""
@@ -79,6 +84,12 @@ def offered(item: str, status: str, known: Known) -> list[Action]:
         return []
     if known.at_work:
         return of_run(known.at_work)
+    found = _of_item(item, status, known)
+    wait = [Action("link", item)] if known.waits else []
+    return [*wait, *(each for each in found if not (wait and each.verb in IN_TURN))]
+
+
+def _of_item(item: str, status: str, known: Known) -> list[Action]:
     match kind_of(item):
         case Kind.TASK:
             return _of_task(item, status, known)
@@ -104,7 +115,7 @@ def _of_plan(plan: str, status: str, known: Known) -> list[Action]:
     if known.stale:
         return remade(plan)
     if status == "REVIEW":
-        return [show, approve, Action("forge", plan)]
+        return [show, approve]
     if status == "AUDITING" or not known.readable:
         return [show]
     if not known.approved:
