@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from imported import body
-from planforge.app.decisions import statuses
+from planforge.app.decisions import approvals, statuses
 from planforge.app.items import plans
 from planforge.app.plans import creation, pages, phases, work
 from planforge.app.project import Project
@@ -300,3 +300,17 @@ def test_the_place_that_cannot_be_written_is_named_for_a_shell(tmp_path: Path) -
     with pytest.raises(InvalidInput) as refused:
         creation.create(project, "Numbers")
     assert text(refused.value.hint) == f"see `ls -ld '{project.root / 'docs'}'`"
+
+
+def test_plans_that_lie_outside_of_the_repository_are_neither_read_nor_written(
+    project: Project, tmp_path: Path
+) -> None:
+    plan = creation.create(project, "More texts").plan
+    directory = project.root / "docs" / "plans"
+    outside = tmp_path / "outside"
+    directory.rename(outside)
+    directory.symlink_to(outside)
+    before = {path.name: path.read_bytes() for path in outside.iterdir()}
+    with pytest.raises(InvalidDocument, match="leads out of the repository"):
+        approvals.approve(project, plan, actor="Ada")
+    assert {path.name: path.read_bytes() for path in outside.iterdir()} == before

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from landings import Field
-from planforge.app.items import links
+from planforge.app import landing
+from planforge.app.items import links, plans
 from planforge.app.landing import queue
 from planforge.app.plans import work
 from planforge.app.project import Project
-from planforge.errors import InvalidInput, NotFound, RefusedByGate
+from planforge.errors import CannotPerform, InvalidInput, NotFound, RefusedByGate
 from planforge.interfaces.cli.typed import text
 from planforge.kernel import events
 from programs import document, planforge
@@ -114,3 +115,32 @@ def test_a_plan_that_waits_is_not_carried_out_and_the_hints_lead_on(begun: Rehea
     cleared = planforge("link", "plan-001", "--clear", cwd=begun.root)
     assert cleared.stdout == "plan-001 comes after nothing\n"
     assert drive(project, work.begin_plan_run(project, "plan-001")).succeeded
+
+
+def test_a_landing_under_way_heeds_what_is_said_meanwhile(field: Field) -> None:
+    one, two = field.plan({"a.txt": "x\n"}), field.plan({"b.txt": "y\n"})
+    queue.require_wanted(field.project, two)
+    after(field, two, one)
+    with pytest.raises(CannotPerform, match=f"it comes after {one}, which has not landed"):
+        queue.require_wanted(field.project, two)
+    found = queue.queue(field.project, "main", git(field.root, "rev-parse", "main"), [two])
+    assert [item.plan for item in found.held] == [two]
+
+
+def test_what_had_to_wait_begins_with_what_it_waited_for(field: Field) -> None:
+    one, two = field.plan({"a.txt": "x\n"}), field.plan({"b.txt": "y\n"})
+    head = git(field.root, "rev-parse", "main")
+    after(field, two, one)
+    field.land(one)
+    landed = git(field.root, "rev-parse", "planforge/landed/main")
+    assert landed != head
+    assert landing.base_of(field.project, plans.row(field.project, two), head) == landed
+    assert landing.base_of(field.project, plans.row(field.project, one), head) == head
+    assert field.tip(two) != landed  # what was done there stays
+
+
+def test_a_plan_that_waits_offers_to_look_at_that_and_nothing_that_is_refused(begun: Rehearsal) -> None:
+    assert document("status", "--json", cwd=begun.root)["next"][:1] == ["planforge link plan-001"]
+    for words in (["status"], ["plan", "phases", "1"]):
+        assert "planforge plan run plan-001" not in planforge(*words, cwd=begun.root).stdout
+    assert planforge("link", "plan-001", cwd=begun.root).returncode == 0

@@ -15,8 +15,8 @@ from planforge.app import cancellation, driver, landing, runs, tasks
 from planforge.app.decisions import gates
 from planforge.app.decisions.deciders import Current
 from planforge.app.history import proof_checks, proofs, replays
-from planforge.app.items import documents, task_rows
-from planforge.app.overview import overview
+from planforge.app.items import documents, links, task_rows
+from planforge.app.overview import overview, report
 from planforge.app.project import Project
 from planforge.app.tasks import facts, pipelines
 from planforge.errors import (
@@ -587,3 +587,32 @@ def test_a_field_that_no_record_has_is_not_among_the_facts(shop: Shop) -> None:
     assert found.fields == {"task.status": "escalated"}
     with pytest.raises(NotFound):
         facts.found(project, ReadFacts(task="task-002"))
+
+
+def test_a_task_lands_what_an_earlier_run_has_changed_and_each_way_on_says_what_it_does(shop: Shop) -> None:
+    project = shop()
+    cancellation.cancel(project, to_the_gate(project), reason="another day", actor="Ada")
+    (abandon,) = [way for way in tasks.view(project, "1").next if way.command.verb == "task abandon"]
+    assert abandon.does == "gives it up; all there is of it is kept"
+    again = tasks.resume(project, "1", at="", rounds=0, actor="Ada")
+    with pytest.raises(NeedsPerson):
+        go(project, again)
+    decided(project)
+    assert go(project, again).exit_code == 0
+    assert report.following(project, report.of_run(project, again)) == (Action("land", "task-001"),)
+
+
+def test_a_task_that_waits_is_not_resumed_and_stays_as_it_is(shop: Shop) -> None:
+    project = shop()
+    cancellation.cancel(project, to_the_gate(project), reason="another day", actor="Ada")
+    tasks.begin(project, "default", "Count words")
+    links.link(project, "task-001", ["task-002"], actor="Ada")
+    before = task_rows.row(project, "1")
+    with pytest.raises(RefusedByGate, match="`task-001` comes after `task-002`"):
+        tasks.resume(project, "1", at="", rounds=0, actor="Ada")
+    assert task_rows.row(project, "1") == before
+    assert [way.command.verb for way in tasks.view(project, "1").next] == [
+        "link",
+        "task override",
+        "task abandon",
+    ]

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -598,4 +599,16 @@ def test_no_acknowledged_event_is_lost_to_kill_9(tmp_path: Path) -> None:
     before = tables(ledger)
     ledger.rebuild()
     assert tables(ledger) == before
+    ledger.close()
+
+
+def test_a_thread_begins_to_write_while_the_one_that_opened_the_ledger_is_reading(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path)
+    numbers = "SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 3000000"
+    count = f"WITH RECURSIVE n(x) AS ({numbers}) SELECT count(*) FROM n"  # noqa: S608  (constants)
+    with ThreadPoolExecutor(1) as other:
+        written = other.submit(ledger.append, "run-001", [parked("it waits")], expected=0)
+        while not written.done():
+            list(ledger.query(count))
+    assert [item.kind for item in written.result()] == ["RunParked"]
     ledger.close()

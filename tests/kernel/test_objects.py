@@ -132,3 +132,12 @@ def test_what_takes_the_place_of_a_file_has_its_permissions(tmp_path: Path) -> N
     path.chmod(0o640)
     write_atomically(path, b"new")
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o640)
+
+
+def test_what_is_no_file_is_missing_and_not_waited_for(objects: Objects, tmp_path: Path) -> None:
+    name = objects.put(b"content")
+    (path,) = files(tmp_path / "objects")
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(LedgerUnreadable, match="is missing"):
+        objects.get(name)

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from planforge.errors import LedgerUnreadable, LedgerUnwritable
+from planforge.kernel.files import read_regular
 
 encode = msgspec.json.Encoder(order="deterministic").encode
 """One encoding for one value, so that equal values have equal addresses and fingerprints."""
@@ -49,7 +50,7 @@ class Objects:
     def get(self, name: str) -> bytes:
         """The content kept under `name`, checked."""
         try:
-            content = self._path(name).read_bytes()
+            content = read_regular(self._path(name))
         except OSError as error:
             raise LedgerUnreadable(f"object `{name[:12]}` is missing from the ledger's objects") from error
         if address(content) != name:

@@ -115,7 +115,7 @@ def worded(hint: Hint, shell: Callable[[Action], str] = _plainly) -> str:
 
 def line(hint: Hint, shell: Callable[[Action], str] = _plainly) -> str:
     """What stands in a line of its own: a command needs no backticks there."""
-    return worded(f"`{hint}`" if isinstance(hint, str) else hint, shell).strip("`")
+    return worded(hint, shell).strip("`") if isinstance(hint, Action) else worded(hint, shell)
 
 
 def shown(reply: Reply, shell: Callable[[Action], str] = _plainly) -> str:

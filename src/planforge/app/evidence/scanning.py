@@ -15,8 +15,10 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -314,9 +316,6 @@ def _counted(outcomes: Iterator[Outcome], total: int, progress: Progress | None)
 
 
 def _shared(targets: list[Target], asked: Asked, progress: Progress | None, workers: int) -> list[Outcome]:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_ignore_interrupts)
     with pool:
         try:

@@ -12,9 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import apsw
 import msgspec
 
+from planforge.kernel import projections
 from planforge.kernel.ledger import Ledger
+from planforge.kernel.ledger.storage import GUARDS
+from planforge.kernel.projections import NAMES, project
 
 if TYPE_CHECKING:
     import apsw
@@ -65,8 +69,6 @@ def rebuild(project: Project, *, check: bool, progress: Progress | None = None) 
 
 def compare(ledger: Ledger, progress: Progress | None = None) -> Rebuilt:
     """Every row of the ledger's tables against the row that the events give."""
-    from planforge.kernel.projections import NAMES
-
     with closing(Ledger.open(ledger.directory)) as moment, closing(_empty()) as anew:
         list(moment.query("BEGIN"))
         events = _fold(moment, anew, progress)
@@ -89,10 +91,6 @@ def compare(ledger: Ledger, progress: Progress | None = None) -> Rebuilt:
 
 def _empty() -> apsw.Connection:
     """A database that is in memory as long as it fits, and gone when it is closed."""
-    import apsw
-
-    from planforge.kernel import projections
-
     db = apsw.Connection("")
     db.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
     projections.create(db)
@@ -100,8 +98,6 @@ def _empty() -> apsw.Connection:
 
 
 def _fold(moment: Ledger, anew: apsw.Connection, progress: Progress | None) -> int:
-    from planforge.kernel.projections import project
-
     head, folded = moment.head(), 0
     anew.execute("BEGIN")
     for recorded in moment.since():
@@ -115,9 +111,6 @@ def _fold(moment: Ledger, anew: apsw.Connection, progress: Progress | None) -> i
 
 def _differences(moment: Ledger, anew: apsw.Connection) -> Iterator[Difference]:
     """Tables and indexes that are not made as they should be, then rows that are not as they should be."""
-    from planforge.kernel.ledger.storage import GUARDS
-    from planforge.kernel.projections import NAMES
-
     query = "SELECT name, tbl_name, sql FROM sqlite_schema WHERE name NOT GLOB 'sqlite_*'"
     wanted = {name: (table, sql) for name, table, sql in anew.execute(query)}
     others = "AND (tbl_name NOT IN ('events', 'head', 'cursors') OR type = 'trigger')"

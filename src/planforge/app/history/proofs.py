@@ -27,6 +27,7 @@ from planforge.kernel.replay import proof
 from planforge.kernel.replay.proof import About, CheckCommand, Files, Line, Position, Row, Skipped, Summary
 from planforge.kernel.replay.proof_faults import chain_faults, unpack
 from planforge.kernel.replay.tape import Bodies, Tape
+from planforge.workspace.git import bare_objects
 
 if TYPE_CHECKING:
     from planforge.app.project import Project
@@ -287,8 +288,6 @@ def commits_of(recorded: Sequence[Recorded]) -> list[str]:
 
 def files_of(git: Git, recorded: Sequence[Recorded]) -> tuple[Files, dict[str, bytes]]:
     """The commits of a run with their trees and files; if those are too many, with what changed."""
-    from planforge.workspace.git import bare_objects
-
     try:
         commits = bare_objects.take(git, commits_of(recorded))
         parents = [bare_objects.commit(commits[name]).parents for name in proposed_of(recorded)]
@@ -311,8 +310,6 @@ def files_of(git: Git, recorded: Sequence[Recorded]) -> tuple[Files, dict[str, b
 
 def _changed(objects: Mapping[str, bytes], commits: Mapping[str, bytes]) -> set[str]:
     """The files that any of the commits changed against a parent that is there."""
-    from planforge.workspace.git import bare_objects
-
     found = set()
     for whole in commits.values():
         own = bare_objects.commit(whole)

@@ -75,6 +75,8 @@ def _known_of(project: Project, plan: PlanRow, steps: tuple[StepRow, ...]) -> Kn
         return Known(unlanded=unlanded, filed=bool(plan.path))
     if not plan.object:
         return Known(blank=True)
+    if not (project.root / plan.path).is_file():
+        return Known(readable=False)
     newest = "SELECT content FROM revisions WHERE plan = ? ORDER BY revision DESC LIMIT 1"
     made = next((content for (content,) in project.ledger.query(newest, plan.plan)), "")
     if plan.status == "REVIEW" and not made:

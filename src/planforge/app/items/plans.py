@@ -179,6 +179,8 @@ def text(project: Project, plan: PlanRow) -> str:
         raise without_file(plan)
     path = project.root / plan.path
     hint = on_record(plan.plan)
+    if not path.resolve().is_relative_to(project.root.resolve()):
+        raise InvalidDocument(f"`{plan.path}` leads out of the repository", hint)
     try:
         return read_regular(path).decode()
     except FileNotFoundError:

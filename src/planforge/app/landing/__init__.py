@@ -25,11 +25,13 @@ from planforge.kernel.locks import held
 from planforge.kernel.objects import address
 from planforge.kernel.work import actions
 from planforge.kernel.work.items import Kind, is_named
+from planforge.kernel.work.links import before
 from planforge.workspace.landing import branches, merges, places, updates
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from planforge.app.items.plans import PlanRow
     from planforge.app.project import Project
 
 BRANCH = Blank("BRANCH")
@@ -256,11 +258,39 @@ def begin_again(project: Project, plan: str) -> str | None:
     return _begun_again(project, row.branch, base_after(project, story), f"{story.started.run}/{row.plan}")
 
 
+def base_of(project: Project, plan: PlanRow, head: str) -> str:
+    """
+    What the work on a plan begins with: the checkout's commit, or what has landed if it waited for that.
+
+    A branch on which nothing has been done yet begins there, too.
+    """
+    git, branch = project.git, _branch(project)
+    tip = _tip(project, branch) if branch and before(project.ledger, plan.plan) else head
+    if tip == head or not merges.is_ancestor(git, head, tip):
+        return head
+    at = git.ref(f"{HEADS}{plan.branch}") if plan.branch else None
+    if at and not queue.story(project, plan).applied and merges.is_ancestor(git, at, tip):
+        git.move_ref(f"{HEADS}{plan.branch}", tip, at)
+    return tip
+
+
 def base_after(project: Project, story: queue.Story) -> str:
     """What the work on something begins with that could not land: with what is there by now."""
     if story.refused_by and project.git.ref(f"{HEADS}{story.refused_by}"):
-        return branches.find_target(project.git, story.refused_by, queue.made(project))[0].tip
+        return _tip(project, story.refused_by)
     return project.git.commit_of("HEAD")
+
+
+def _tip(project: Project, branch: str) -> str:
+    return branches.find_target(project.git, branch, queue.made(project))[0].tip
+
+
+def _branch(project: Project, onto: str | None = None) -> str:
+    """The branch that is meant; empty if none is checked out."""
+    try:
+        return branch_named(project, onto)
+    except PlanforgeError:
+        return ""
 
 
 def begin_task_again(project: Project, story: queue.Story, base: str) -> str | None:
@@ -283,22 +313,16 @@ def _begun_again(project: Project, branch: str, base: str, name: str) -> str | N
 
 def reaches(project: Project, commit: str) -> bool:
     """Whether the branch that plans land on, or what has landed beside it, has a commit."""
-    try:
-        branch = branch_named(project, None)
-        tips = [f"{HEADS}{branch}", f"{HEADS}{branches.beside(branch)}"]
-    except PlanforgeError:  # no branch is checked out
-        tips = ["HEAD"]
+    branch = _branch(project)
+    tips = [f"{HEADS}{branch}", f"{HEADS}{branches.beside(branch)}"] if branch else ["HEAD"]
     found = [tip for tip in tips if project.git.ref(tip)]
     return any(queue.has(project.git, tip, commit) for tip in found)
 
 
 def is_ahead(project: Project, onto: str | None = None) -> bool:
     """Whether something has landed beside the branch that the branch itself does not have."""
-    try:
-        branch = branch_named(project, onto)
-    except PlanforgeError:  # no branch is checked out
-        return False
-    tip = project.git.ref(f"{HEADS}{branches.beside(branch)}")
+    branch = _branch(project, onto)
+    tip = project.git.ref(f"{HEADS}{branches.beside(branch)}") if branch else None
     return tip is not None and not merges.is_ancestor(project.git, tip, f"{HEADS}{branch}")
 
 

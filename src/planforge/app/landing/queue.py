@@ -210,6 +210,8 @@ def require_wanted(project: Project, name: str) -> None:
     row = task_rows.row(project, name) if is_named(name, Kind.TASK) else plans.row(project, name)
     if row.status in GIVEN_UP:
         raise CannotPerform(f"it is {row.status}")
+    if names := waits_for(project.ledger, name):
+        raise CannotPerform(f"it comes after {', '.join(names)}, which has not landed")
 
 
 def queue(project: Project, branch: str, tip: str, names: Collection[str] = ()) -> Queue:
@@ -236,16 +238,14 @@ def queue(project: Project, branch: str, tip: str, names: Collection[str] = ()) 
                 ready.append(item)
             else:
                 held.append(item)
-    ready, waiting = _by_links(project, ready, landed)
+    ready, waiting = _by_links(project, ready)
     ages = {found.plan: found.age for found in stories.values()}
     return Queue(ready=_in_order(ready, ages), held=(*held, *waiting), landed=tuple(landed))
 
 
-def _by_links(
-    project: Project, ready: list[QueuedPlan], landed: Collection[str]
-) -> tuple[list[QueuedPlan], list[HeldPlan]]:
+def _by_links(project: Project, ready: list[QueuedPlan]) -> tuple[list[QueuedPlan], list[HeldPlan]]:
     """What a person has said to come after something waits for it: for its turn, or until it is done."""
-    waits = {item.plan: {*waits_for(project.ledger, item.plan)} - {*landed} for item in ready}
+    waits = {item.plan: {*waits_for(project.ledger, item.plan)} for item in ready}
     held: list[HeldPlan] = []
     while late := [item for item in ready if not waits[item.plan] <= {each.plan for each in ready}]:
         ready = [item for item in ready if item not in late]

@@ -306,13 +306,15 @@ class _Teller:
 
     @take.register
     def _(self, event: events.StepCompleted) -> None:
-        self._steps[event.step].status = "done"
-        self._steps[event.step].score = event.score
+        if event.step in self._steps:  # a task lands what an earlier run has changed
+            self._steps[event.step].status = "done"
+            self._steps[event.step].score = event.score
 
     @take.register
     def _(self, event: events.StepFailed) -> None:
-        self._steps[event.step].status = "failed"
-        self._steps[event.step].reason = event.reason
+        if event.step in self._steps:
+            self._steps[event.step].status = "failed"
+            self._steps[event.step].reason = event.reason
 
 
 def _before(event: events.PlanStarted, step: str) -> str:

@@ -95,6 +95,7 @@ def again(project: Project, name: str, *, actor: str, anyway: bool = False) -> s
         )
     if plan.status == "DONE" and not story.reopened:
         raise RefusedByGate(f"`{plan.plan}` is done", Advice("run {}", Action("land", plan.plan)))
+    runs.require_turn(project, plan.plan)
     first = _first_request(project, plan.plan)
     overruled = anyway or bool(first.anyway)
     return begin(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planforge.app.plans import github
 from planforge.documents.imports import LIMIT, Imported, decoded, issues, one_line, prose, speckit
 from planforge.errors import InvalidInput, NotFound
 from planforge.kernel.files import read_regular
@@ -74,8 +75,6 @@ def issue(project: Project, ref: str) -> Imported:
 
 
 def _asked(project: Project, named: issues.Reference) -> Imported:
-    from planforge.app.plans import github
-
     words = ["issue", "view", named.number, "--json", issues.FIELDS]
     if not named.repository:  # then `gh` asks the repository where it is from
         return issues.read(github.ask(words, cwd=project.root, limit=LIMIT), f"#{named.number}")

@@ -58,6 +58,7 @@ def begin_plan_run(
     """
     plan = plans.row(project, name)
     runs.require_free(project, plan.plan)
+    runs.require_turn(project, plan.plan)
     text = plans.text(project, plan)
     content = content_hash(text)
     phases.require_left(project, plan, content)
@@ -71,7 +72,7 @@ def begin_plan_run(
     if only and only != ONE:
         only = phases.runnable(project, plan.plan, only)
     require_agents(project, ROLES_OF_RUN)
-    base = head(project)
+    base = landing.base_of(project, plan, head(project))
     landing.begin_again(project, plan.plan)
     settings = project.settings.run
 

@@ -1,6 +1,6 @@
 """Runs: which there are (`table.py`) and how one begins (`start.py`); both are quick to load."""
 
-from planforge.app.runs.start import begin, require_free
+from planforge.app.runs.start import begin, require_free, require_turn
 from planforge.app.runs.table import (
     RunRow,
     events,
@@ -21,6 +21,7 @@ __all__ = [
     "of_subject",
     "request",
     "require_free",
+    "require_turn",
     "rows",
     "started",
     "to_resume",

@@ -68,14 +68,14 @@ def _append(
         if alone:
             require_free(project, begun.subject)
         if FLOWS[begun.flow].in_order:
-            _require_turn(project, begun.subject)
+            require_turn(project, begun.subject)
         opened = [Write(begun.subject, 0, [*created, *approved()])] if created else []
         return [Write(begun.run, 0, [begun]), *opened]
 
     project.ledger.transact(decide)
 
 
-def _require_turn(project: Project, item: str) -> None:
+def require_turn(project: Project, item: str) -> None:
     """Refuse to carry out what comes after something that is not over."""
     from planforge.kernel.work.links import waits_for
 

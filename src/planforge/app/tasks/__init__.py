@@ -117,14 +117,10 @@ def _stages_to_resume(project: Project, found: TaskRow, known: Known) -> tuple[K
     document, after = _stage_after_text(project, found)
     judged = found.stuck and stage == found.stage and _is_judged(project, found)
     cost = _round_cost(project, found, stage)
-    resuming = {
-        (after, 0): (
-            f"goes on with `{found.path}/{document}` as it is, with your edits",
-            "tokens: of the stages from there on",
-        ),
-        (stage, 0): (does, cost),
-        (stage, MORE): (f"gives the stage {MORE} rounds more", cost),
-    }
+    resuming = {(stage, 0): (does, cost), (stage, MORE): (f"gives the stage {MORE} rounds more", cost)}
+    if after and after != stage:
+        on = f"goes on with `{found.path}/{document}` as it is, with your edits"
+        resuming[after, 0] = on, "tokens: of the stages from there on"
     known = msgspec.structs.replace(
         known,
         stage=stage,
@@ -222,6 +218,7 @@ def resume(project: Project, name: str, *, at: str, rounds: int, actor: str, rea
     found = task_rows.row(project, name)
     chosen = pipelines.runnable(project, found.pipeline)
     _require_resumable(project, found, actor)
+    runs.require_turn(project, found.task)
     course = _course(project, found)
     index = chosen.index(at or next_stage(found, course))
     _require_agents(project, chosen)

@@ -87,7 +87,7 @@ def initialise(start: Path) -> Initialised:
     """Make the repository that `start` is in ready for Planforge. Files that exist are left alone."""
     project = Project.create(start)
     path = project.root / "planforge.toml"
-    tests = detect(project.root).checks.get(TESTS)
+    tests = project.settings.check or detect(project.root).checks.get(TESTS)
     written = not path.exists()
     if written:
         try:

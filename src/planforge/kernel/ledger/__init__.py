@@ -62,6 +62,7 @@ class Ledger:
         self._opened = opened
         self._local = threading.local()
         self._local.connection = opened.connection
+        self._only_read = opened.connection.readonly("main")  # which no other thread may ask it
         self._connections = WeakSet([opened.connection])
         """Those that are open; a thread that ends takes its own with it."""
         self._opening = threading.Lock()
@@ -205,7 +206,7 @@ class Ledger:
 
         with self._opening:
             if self._writer is None:
-                if self._opened.connection.readonly("main"):
+                if self._only_read:
                     why = f" ({self._opened.problem})" if self._opened.problem else ""
                     raise LedgerUnwritable(f"the ledger in `{self.directory}` can only be read{why}")
                 connection = storage.WritingConnection(self.directory / "ledger.db")

@@ -110,13 +110,15 @@ def _of_plan(plan: str, status: str, known: Known) -> list[Action]:
         return [*_landing(Action("plan land", plan), known), *(remade(plan) if known.stale else [])]
     if not known.filed:
         return [Action("graph", plan)]
+    if not known.readable:
+        return [Action("plan show", plan, recorded=True), Action("plan cancel", plan, reason=TEXT)]
     if status == "DRAFT":
         return [Action("forge", plan), *([] if known.blank else [approve])]
     if known.stale:
         return remade(plan)
     if status == "REVIEW":
         return [show, approve]
-    if status == "AUDITING" or not known.readable:
+    if status == "AUDITING":
         return [show]
     if not known.approved:
         return [approve]

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 import msgspec
 
 from planforge.errors import InvalidInput
-from planforge.kernel.work.items import Rows, kind_of
-from planforge.kernel.work.lifecycle.statuses import MACHINES
+from planforge.kernel.work.actions import OVER
+from planforge.kernel.work.items import Rows
 
 
 class Before(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,13 +32,9 @@ BEFORE = """SELECT items.item, status, EXISTS (SELECT 1 FROM unlanded WHERE plan
 def before(rows: Rows, item: str) -> tuple[Before, ...]:
     """Everything that an item comes after, with how it stands."""
     return tuple(
-        Before(item=name, status=status, over=_is_over(name, status, unlanded=bool(unlanded)))
+        Before(item=name, status=status, over=status in OVER or (status == "DONE" and not unlanded))
         for name, status, unlanded in rows.query(BEFORE, item)
     )
-
-
-def _is_over(item: str, status: str, *, unlanded: bool) -> bool:
-    return status in MACHINES[kind_of(item)].final or (status == "DONE" and not unlanded)
 
 
 def waits_for(rows: Rows, item: str) -> tuple[str, ...]:

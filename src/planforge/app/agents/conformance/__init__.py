@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planforge.agents import programs
+from planforge.agents.roster import choose
+from planforge.app.agents.conformance import checks, scratch
 from planforge.app.agents.conformance.outcomes import Outcome
+from planforge.app.project import Project
+from planforge.app.settings import Settings
 from planforge.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -61,11 +66,6 @@ async def of(
     wanted: str, *, live: bool = False, only: Sequence[str] = (), told: Told = lambda _: None
 ) -> Conformance:
     """Try an agent of the project that we are in, or a known one anywhere; its start-up is remembered."""
-    from planforge.agents import programs
-    from planforge.agents.roster import choose
-    from planforge.app.project import Project
-    from planforge.app.settings import Settings
-
     try:
         project = Project.find(Path.cwd())
     except NotFound:
@@ -88,9 +88,6 @@ async def conform(
     told: Told = lambda _: None,
 ) -> Conformance:
     """Try the agent called `wanted`; every check, or `only` some."""
-    from planforge.agents.roster import choose
-    from planforge.app.agents.conformance import checks, scratch
-
     name, profile = choose(wanted, settings.agents.profiles)
     if wrong := [check for check in only if check not in checks.CHECKS]:
         names = ", ".join(f"`{check}`" for check in checks.CHECKS)

@@ -28,6 +28,7 @@ from planforge.app.agents.workplace import Workroom
 from planforge.app.project import Project
 from planforge.app.settings import Settings
 from planforge.kernel.effects import Access, AgentAnswer, RunAgent
+from planforge.testing.model_server import ModelServer
 from planforge.workspace.git import Git
 from planforge.workspace.worktrees import Worktrees
 
@@ -161,8 +162,6 @@ async def scratch(
     name: str, profile: Profile, settings: Settings, *, live: bool, level: str = ""
 ) -> AsyncIterator[Scratch]:
     """A repository to try an agent in, and the scripted model behind it unless it is `live`."""
-    from planforge.testing.model_server import ModelServer
-
     with contextlib.ExitStack() as stack:
         directory = stack.enter_context(
             tempfile.TemporaryDirectory(prefix="planforge-", ignore_cleanup_errors=True)

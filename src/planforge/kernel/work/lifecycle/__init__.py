@@ -110,23 +110,3 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
                 action = Action(row.action.verb, *items, **row.action.options)
                 found.setdefault(action, []).append(row.target)
         return found
-
-
-def faults(machine: Machine) -> Iterator[str]:
-    """What is wrong with a table: a status that is out of reach, stuck, or left although it is final."""
-    reached = {machine.initial}
-    while grown := {row.target for row in machine.transitions if row.source in reached} - reached:
-        reached |= grown
-    for state in machine.states:
-        rows = list(machine.leaving(state))
-        events = [row.event for row in rows]
-        if state not in reached:
-            yield f"`{state}` cannot be reached"
-        if state in machine.final and not all(row.person for row in rows):
-            yield f"`{state}` is final, but {', '.join(events)} leads out of it"
-        if state not in machine.final and not any(row.person for row in rows):
-            yield f"`{state}` has no exit that a person can take"
-        for event in sorted({event for event in events if events.count(event) > 1}):
-            yield f"`{event}` leads from `{state}` to two places"
-    for state in sorted(machine.final - set(machine.states)):
-        yield f"`{state}` is final but not in the table"
