@@ -194,8 +194,8 @@ class World:
             agent="patient", text=said, stop_reason="end_turn", tool_calls=0, usage=None
         )
 
-    async def ReadPlan(self, _: effects.ReadPlan) -> effects.PlanText:  # noqa: N802
-        return effects.PlanText(text=self._text, object="0" * 64)
+    async def ReadPlan(self, _: effects.ReadPlan) -> effects.DocumentText:  # noqa: N802
+        return effects.DocumentText(text=self._text, object="0" * 64)
 
     async def ReadPhases(self, effect: effects.ReadPhases) -> effects.KnownPhases:  # noqa: N802
         return effects.KnownPhases(statuses={}, parallel=True, max_files=effect.max_files)
@@ -284,7 +284,7 @@ def taken(found: Case, directory: Path, scale: float) -> float:
         started = time.perf_counter()
         result = asyncio.run(driver.drive(plan_run(request)))
         seconds = time.perf_counter() - started
-    if not result.done or result.left:
+    if not result.done:
         raise RuntimeError(result.reason)
     return seconds
 

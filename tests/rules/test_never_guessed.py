@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -339,6 +339,7 @@ REVIEW_SOUP = st.lists(st.sampled_from(PIECES[:-20]), max_size=9).flatmap(
 
 @share(20)
 @given(text=st.one_of(SOUP, REVIEW_SOUP))
+@example(text="\n**Verdict:** Approved\n\\**Verdict:****Verdict:**")
 def test_no_soup_is_an_approved_review_unless_a_line_says_so_when_it_is_rendered(text: str) -> None:
     if parse_review(text).verdict is A:
         said = [each for line in own_lines(text) if (each := said_in(line, [BOLD])) is not None]

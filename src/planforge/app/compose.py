@@ -152,9 +152,8 @@ class Worker:
             threading.Thread(target=_load_ahead, daemon=True).start()
         return await self._asking.answer(effect, call)
 
-    async def gather_context(self, effect: effects.GatherContext, call: Call) -> effects.Gathered:
+    async def gather_context(self, effect: effects.GatherContext, _: Call) -> effects.Gathered:
         """Read what an agent is to know, whoever plays the role."""
-        del call
         return await asyncio.to_thread(self._gathered, effect)
 
     def _gathered(self, effect: effects.GatherContext) -> effects.Gathered:
@@ -169,9 +168,8 @@ class Worker:
         """Nobody is at hand here: the question is left for a person, and the run waits."""
         return questions.reply(self._project, effect, call, self._plan)
 
-    async def give_approval(self, effect: effects.GiveApproval, call: Call) -> effects.Approval:
+    async def give_approval(self, effect: effects.GiveApproval, _: Call) -> effects.Approval:
         """Record the yes that a person gave in this run."""
-        del call
         return approvals.give(self._project, effect.plan, effect.gate, effect.content, effect.actor)
 
     async def take_approval(self, effect: effects.TakeApproval, call: Call) -> effects.Approval:
@@ -180,31 +178,26 @@ class Worker:
 
     # Documents
 
-    async def mark_plan(self, effect: effects.MarkPlan, call: Call) -> None:
+    async def mark_plan(self, effect: effects.MarkPlan, _: Call) -> None:
         """Write the status line."""
-        del call
         statuses.mark(self._project, effect.plan, effect.status)
 
-    async def show_phases(self, effect: effects.ShowPhases, call: Call) -> None:
+    async def show_phases(self, effect: effects.ShowPhases, _: Call) -> None:
         """Write the phases file as the ledger has them now."""
-        del call
         phase_file.write(self._project, effect.plan)
 
     # Worktrees, commits, checks, landing
 
-    async def open_worktree(self, effect: effects.OpenWorktree, call: Call) -> effects.Checkout:
+    async def open_worktree(self, effect: effects.OpenWorktree, _: Call) -> effects.Checkout:
         """Make it, or make it anew."""
-        del call
         return await asyncio.to_thread(self._room.open, effect.name, effect.commit)
 
-    async def close_worktree(self, effect: effects.CloseWorktree, call: Call) -> None:
+    async def close_worktree(self, effect: effects.CloseWorktree, _: Call) -> None:
         """Remove it; all right if it is gone."""
-        del call
         await asyncio.to_thread(self._room.close, effect.name)
 
-    async def open_branch(self, effect: effects.OpenBranch, call: Call) -> effects.Tip:
+    async def open_branch(self, effect: effects.OpenBranch, _: Call) -> effects.Tip:
         """Make it unless it exists."""
-        del call
         return await asyncio.to_thread(branches.open_branch, self._project.git, effect.branch, effect.commit)
 
     async def commit(self, effect: effects.Commit, call: Call) -> effects.Patch:
@@ -236,9 +229,8 @@ class Worker:
         """What a person decided about this tree; the run waits if nobody has."""
         return await asyncio.to_thread(gates.passed, self._project, effect, call.run)
 
-    async def run_check(self, effect: effects.RunCheck, call: Call) -> Evidence:
+    async def run_check(self, effect: effects.RunCheck, _: Call) -> Evidence:
         """Run the project's check where nobody has worked."""
-        del call
         gathering = await asyncio.to_thread(gatherer.gathering, self._project, self._worktrees)
         return await gathering.on(effect.commit, effect.tree)
 

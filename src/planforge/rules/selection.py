@@ -13,7 +13,7 @@ from graphlib import TopologicalSorter
 
 import msgspec
 
-from planforge.actions import TEXT, Action, Advice
+from planforge.actions import TEXT, Action, Advice, see
 from planforge.errors import InvalidInput, NotFound, RefusedByGate
 from planforge.kernel.dependencies import order
 
@@ -102,7 +102,7 @@ def failed(phases: Sequence[Candidate], plan: str = "PLAN") -> Candidate:
     for phase in phases:
         if phase.status == "failed":
             return phase
-    raise RefusedByGate("no phase has failed", Advice("run the others with {}", Action("plan run", plan)))
+    raise RefusedByGate("no phase has failed", see("plan phases", plan))
 
 
 def skippable(phases: Sequence[Candidate], plan: str = "PLAN") -> Candidate:

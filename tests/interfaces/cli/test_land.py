@@ -92,7 +92,6 @@ def test_a_break_is_told_with_the_plan_that_it_comes_from(field: Field) -> None:
     assert lines[4:] == [
         "next: planforge plan show plan-004",
         "next: planforge plan approve plan-004",
-        "next: planforge forge plan-004",
         "next: planforge land --update-checkout",
     ]
 

@@ -175,7 +175,7 @@ def test_commands_about_phases_that_are_not_there_yet_lead_to_where_they_are_sho
     for words in (("retry", "1"), ("skip", "1", "--reason", "x"), ("skip-to", "1", "2", "--reason", "x")):
         said = call("plan", *words)
         assert said.code == 5
-        assert suggested(said) == ["planforge plan phases plan-001"]
+        assert suggested(said) == ["planforge plan show plan-001"]
     assert following(call("plan", "phases", "1")) == IN_REVIEW
 
 
@@ -188,7 +188,7 @@ def test_hints_about_phases_name_the_plan_and_all_that_the_command_wants(call: C
         "planforge plan skip-to plan-001 phase-2 --reason TEXT",
     ]
     none = call("plan", "retry", "1")
-    assert suggested(none) == ["planforge plan run plan-001"]
+    assert suggested(none) == ["planforge plan phases plan-001"]
     unnamed = call("plan", "skip", "1", "--reason", "x")
     assert suggested(unnamed) == ["planforge plan skip plan-001 phase-1 --reason TEXT"]
     assert typed(call, suggested(waits)[1]).code == 0

@@ -9,6 +9,7 @@ from planforge.kernel.work.actions import OVER, UPDATE, AtWork, Known, offered
 from planforge.kernel.work.lifecycle.tables import PLAN, TASK
 
 LINK = Action("link", "plan-1")
+RECORD, CANCEL = Action("plan show", "plan-1", recorded=True), Action("plan cancel", "plan-1", reason=TEXT)
 SHOW, APPROVE, FORGE = (
     Action("plan show", "plan-1"),
     Action("plan approve", "plan-1"),
@@ -34,11 +35,12 @@ ABANDON = Action("task abandon", "task-1", reason=TEXT)
         ("plan-1", "REVIEW", Known(waits=True), [LINK, SHOW, APPROVE]),
         ("plan-1", "APPROVED", Known(waits=True, approved=True), [LINK]),
         ("plan-1", "DONE", Known(waits=True, unlanded=True), [LINK]),
+        ("plan-1", "DONE", Known(landing="run-9", unlanded=True), [Action("resume", "run-9")]),
         ("plan-1", "REVIEW", Known(stale=True), REMADE),
         ("plan-1", "APPROVED", Known(), [APPROVE]),
         ("plan-1", "APPROVED", Known(approved=True), [RUN]),
         ("plan-1", "APPROVED", Known(approved=True, stale=True), REMADE),
-        ("plan-1", "APPROVED", Known(readable=False), [SHOW]),
+        ("plan-1", "APPROVED", Known(readable=False), [RECORD, CANCEL]),
         ("plan-1", "IMPLEMENTING", Known(approved=True, failed="phase-2"), [RETRY, SKIP]),
         ("plan-1", "IMPLEMENTING", Known(filed=False), [Action("graph", "plan-1")]),
         ("plan-1", "DONE", Known(unlanded=True, ahead=True), [LAND]),
@@ -70,7 +72,7 @@ def test_the_run_that_is_at_an_item_comes_before_everything_else() -> None:
             (AtWork(run="run-1"), [resume]),
             (AtWork(run="run-1", end=end), [resume, end]),
             (AtWork(run="run-1", awaited=(look,), end=end), [look, end]),
-            (AtWork(run="run-1", driven=True, end=end), [end]),
+            (AtWork(run="run-1", driven=True, end=end), [Action("log", run="run-1"), end]),
         ):
             assert offered(item, status, Known(at_work=run)) == expected
 

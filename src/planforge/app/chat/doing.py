@@ -78,8 +78,7 @@ def _status(project: Project, command: Command, speaker: Speaker) -> Reply:
     return said("\n".join(lines) or "nothing here yet", data=found, then=found.next)
 
 
-def _list(project: Project, command: Command, speaker: Speaker) -> Reply:
-    del speaker
+def _list(project: Project, command: Command, _: Speaker) -> Reply:
     found = plans.listed(project, command.status)
     nothing = f"no plan is {command.status}" if command.status else "no plans yet"
     then = () if found or command.status else (Action("forge", Blank("what you want")),)
@@ -94,8 +93,7 @@ def _line(plan: PlanRow, badge: str = "") -> str:
     )
 
 
-def _show(project: Project, command: Command, speaker: Speaker) -> Reply:
-    del speaker
+def _show(project: Project, command: Command, _: Speaker) -> Reply:
     view = pages.view(project, command.plan)
     plan = view.plan
     lines = [_line(plan, view.badge), f"file: {plan.path}"]
@@ -118,8 +116,7 @@ def _show(project: Project, command: Command, speaker: Speaker) -> Reply:
     return said("\n".join(lines), data=view, then=tuple(others))
 
 
-def _diff(project: Project, command: Command, speaker: Speaker) -> Reply:
-    del speaker
+def _diff(project: Project, command: Command, _: Speaker) -> Reply:
     found = plan_rounds.diff(project, command.plan)
     lines = [f"{each.severity}: {each.title}" for each in found.reasons]
     lines += found.lines[:SHOWN] or ["nothing has changed"]
@@ -148,8 +145,7 @@ def _phases_of(view: PhasesView) -> Reply:
 # Making and deciding
 
 
-def _create(project: Project, command: Command, speaker: Speaker) -> Reply:
-    del speaker
+def _create(project: Project, command: Command, _: Speaker) -> Reply:
     made = creation.create(project, command.description, context=_given(command.context))
     return said(
         f"made {made.plan} [{made.status}] {made.title}\nfile: {made.path}",
@@ -228,8 +224,7 @@ def _skips(skip: Callable[..., PhasesView]) -> Doing:
 def _carries_out(begin: Callable[[Project, str, str], str], what: str) -> Doing:
     """Begins a run of a plan: of all that is left of it, or of a phase."""
 
-    def begun(project: Project, command: Command, speaker: Speaker) -> Reply:
-        del speaker
+    def begun(project: Project, command: Command, _: Speaker) -> Reply:
         plan, phase = plans.row(project, command.plan).plan, command.phase
         return _begun(begin(project, plan, phase), what.format(plan=plan, phase=phase or "what failed"))
 
@@ -248,9 +243,8 @@ def _again(project: Project, plan: str, phase: str) -> str:
     return work.begin_retry(project, plan, phase or None)
 
 
-def _audit(project: Project, command: Command, speaker: Speaker) -> Reply:
+def _audit(project: Project, command: Command, _: Speaker) -> Reply:
     """Look at the form first: an auditor is not paid for what anybody can see."""
-    del speaker
     plan = plans.row(project, command.plan)
     if faults := structural_faults(plans.text(project, plan)):
         lines = "\n".join(f"{fault.severity.value}: {fault.title}" for fault in faults)
@@ -258,15 +252,13 @@ def _audit(project: Project, command: Command, speaker: Speaker) -> Reply:
     return _begun(forges.audit(project, plan.plan), f"audits {plan.plan}")
 
 
-def _land(project: Project, command: Command, speaker: Speaker) -> Reply:
-    del speaker
+def _land(project: Project, command: Command, _: Speaker) -> Reply:
     plan = plans.row(project, command.plan).plan
     run = landing.begin(project, (plan,), None)
     return said("nothing to land") if run is None else _begun(run, f"lands {plan}")
 
 
-def _forge(project: Project, command: Command, speaker: Speaker) -> Reply:
-    del speaker
+def _forge(project: Project, command: Command, _: Speaker) -> Reply:
     _require_no_forge(project)
     run = forges.begin(project, command.description, context=_given(command.context)).run
     return _begun(run, f"forges {_subject(project, run)}")
@@ -333,8 +325,7 @@ def _fix(project: Project, command: Command, speaker: Speaker) -> Reply:
     return _begun(run, f"mends it as {_subject(project, run)}")
 
 
-def _resume(project: Project, command: Command, speaker: Speaker) -> Reply:
-    del speaker
+def _resume(project: Project, command: Command, _: Speaker) -> Reply:
     here = {item.run for item in background.under_way(project)}
     found = [run for run in runs.to_resume(project, command.run or None) if run not in here]
     if not found:

@@ -19,6 +19,7 @@ from planforge.kernel.effects import Approval
 from planforge.kernel.events import Choice, DecisionAsked, DecisionKind
 from planforge.kernel.ledger import Write
 from planforge.kernel.work import decisions
+from planforge.kernel.work.actions import of_run
 from planforge.kernel.work.decisions import APPROVE, Decision
 
 if TYPE_CHECKING:
@@ -158,12 +159,12 @@ def unused(project: Project, plan: str, gate: str, content: str) -> Decision | N
 
 def _require_idle(project: Project, plan: str) -> None:
     """No yes is given while a run is at the plan: it would lie around for another one."""
-    query = "SELECT run FROM runs WHERE subject = ? AND run IN unfinished ORDER BY length(run), run"
-    for (run,) in project.ledger.query(query, plan):
+    if found := offers.at_work(project, plan):
+        *_, way, end = of_run(found)
         raise StaleView(
-            f"`{plan}` is being worked on by `{run}`",
-            Advice("finish it first: {}, or end it: {}", Action("resume", run), Action("cancel", run)),
-            current=Current(what=run, status="unfinished", hash="", next=Action("status")),
+            f"`{plan}` is being worked on by `{found.run}`",
+            Advice("finish it first: {}, or end it: {}", way, end),
+            current=Current(what=found.run, status="unfinished", hash="", next=Action("status")),
         )
 
 

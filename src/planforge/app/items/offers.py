@@ -54,15 +54,29 @@ def run_of(project: Project, row: RunRow) -> AtWork:
     )
 
 
-def known_of_task(project: Project, task: str) -> Known:
-    """What is known of a task that no run is at."""
-    return Known(waits=bool(waits_for(project.ledger, task)))
+def known_of_task(project: Project, task: str, landing: str | None = None) -> Known:
+    """What is known of a task that no run is at; `landing` is one that was interrupted, if that is known."""
+    return Known(**_around(project, task, landing))
 
 
-def known_of(project: Project, plan: PlanRow, steps: tuple[StepRow, ...]) -> Known:
-    """What is known of a plan or a fix that no run is at."""
+def known_of(
+    project: Project, plan: PlanRow, steps: tuple[StepRow, ...], landing: str | None = None
+) -> Known:
+    """What is known of a plan or a fix that no run is at; `landing` as above."""
     known = _known_of(project, plan, steps)
-    return msgspec.structs.replace(known, waits=bool(waits_for(project.ledger, plan.plan)))
+    return msgspec.structs.replace(known, **_around(project, plan.plan, landing))
+
+
+def _around(project: Project, item: str, landing: str | None) -> dict[str, Any]:
+    if landing is None:
+        landing = interrupted_landing(runs.rows(project, unfinished=True))
+    return {"landing": landing, "waits": bool(waits_for(project.ledger, item))}
+
+
+def interrupted_landing(every: list[RunRow]) -> str:
+    """The landing that stands still, if one does; of the runs that have not ended."""
+    stopped = (row.run for row in every if row.subject.startswith("refs/heads/") and row.status != "running")
+    return next(stopped, "")
 
 
 def _known_of(project: Project, plan: PlanRow, steps: tuple[StepRow, ...]) -> Known:

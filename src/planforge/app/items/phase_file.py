@@ -132,8 +132,8 @@ def _is_ours(content: bytes) -> bool:
     return content == _sealed((body + b"\n").decode("utf-8", "replace")).encode()
 
 
-def edited(project: Project, plan: PlanRow, *, stale: bool = False) -> tuple[str, ...]:
-    """In what the file differs from the ledger, in words; `stale` is while the plan says something else."""
+def edited(project: Project, plan: PlanRow) -> tuple[str, ...]:
+    """In what a file that somebody has changed differs from the ledger, in words."""
     path, made = _file(project, plan), phase_views.made_last(project, plan.plan)
     try:
         content = read_regular(path)
@@ -141,7 +141,7 @@ def edited(project: Project, plan: PlanRow, *, stale: bool = False) -> tuple[str
         return (f"`{path.name}` is gone; it is written again with the next change",)
     except OSError as error:
         return (f"`{path.name}` cannot be read: {error.strerror}",)
-    if stale and _is_ours(content):
+    if _is_ours(content):
         return ()
     said = SEAL.sub("", content.decode("utf-8", "replace"))
     return documents.differences(said, _rendered(project, plan, made)) if made else ()

@@ -85,9 +85,8 @@ class Lander:
             effect.expected,
         )
 
-    async def restart(self, effect: effects.RestartLanding, call: Call) -> effects.Restarted:
+    async def restart(self, effect: effects.RestartLanding, _: Call) -> effects.Restarted:
         """Keep what is there and begin again; done twice, it is the same."""
-        del call
         return await asyncio.to_thread(
             branches.restart, self._project.git, self._run, effect.landing, effect.expected, effect.to
         )

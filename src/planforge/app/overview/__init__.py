@@ -178,11 +178,13 @@ def _offered(
     project: Project, every: list[RunRow], listed: tuple[PlanStatus, ...], current: tuple[TaskRow, ...]
 ) -> dict[str, list[Action]]:
     """What can be done next about each plan, fix and task that no run is at."""
-    found = {
-        item.plan.plan: (item.plan.status, offers.known_of(project, item.plan, item.steps)) for item in listed
-    }
-    found |= {task.task: (task.status, offers.known_of_task(project, task.task)) for task in current}
     busy = {run.subject for run in every if run.unfinished}
+    landing = offers.interrupted_landing([run for run in every if run.unfinished])
+    found = {
+        item.plan.plan: (item.plan.status, offers.known_of(project, item.plan, item.steps, landing))
+        for item in listed
+    }
+    found |= {task.task: (task.status, offers.known_of_task(project, task.task, landing)) for task in current}
     return {
         name: actions.offered(name, status, known)
         for name, (status, known) in found.items()

@@ -207,7 +207,7 @@ def view(project: Project, name: str) -> PhasesView:
         parallel=made.event.parallel,
         badge=plans.badge_of(plans.steps(project, plan.plan)),
         phases=shown,
-        edited=phase_file.edited(project, plan, stale=made.event.content != content),
+        edited=phase_file.edited(project, plan),
         next=tuple(offered(project, plan)),
     )
 
@@ -409,7 +409,9 @@ def require(project: Project, plan: str) -> list[Candidate]:
     if made is None:
         if not row.path:
             raise plans.without_file(row)
-        raise RefusedByGate(f"`{plan}` has no phases yet", see("plan phases", plan))
+        ways = offers.about(project, row)
+        hint = Advice("run {}", ways[0]) if ways else None
+        raise RefusedByGate(f"`{plan}` has not been run yet", hint)
     if made.content != content_hash(plans.text(project, row)):
         raise stale(plan)
     rows = plans.steps(project, plan)

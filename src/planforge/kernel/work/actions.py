@@ -43,6 +43,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     """It is done, and its work is not on the person's branch."""
     ahead: bool = False
     """What has landed is not in the person's checkout."""
+    landing: str = ""
+    """The run of a landing that was interrupted: it goes on before anything else lands."""
     waits: bool = False
     """It comes after something that is not over (`kernel/work/links.py`)."""
 
@@ -84,9 +86,14 @@ def offered(item: str, status: str, known: Known) -> list[Action]:
         return []
     if known.at_work:
         return of_run(known.at_work)
-    found = _of_item(item, status, known)
+    found = [_resumed(each, known.landing) for each in _of_item(item, status, known)]
     wait = [Action("link", item)] if known.waits else []
     return [*wait, *(each for each in found if not (wait and each.verb in IN_TURN))]
+
+
+def _resumed(action: Action, landing: str) -> Action:
+    """An action as it is, or what has to come before it."""
+    return Action("resume", landing) if landing and action.verb in ("land", "plan land") else action
 
 
 def _of_item(item: str, status: str, known: Known) -> list[Action]:
@@ -99,9 +106,9 @@ def _of_item(item: str, status: str, known: Known) -> list[Action]:
 
 
 def of_run(run: AtWork) -> list[Action]:
-    """Decide what a run waits for, or resume it; or end it."""
-    resume = [] if run.driven else [Action("resume", run.run)]
-    return [*(run.awaited or resume), *([run.end] if run.end else [])]
+    """Decide what a run waits for, or resume it, or look on while it is driven; or end it."""
+    resume = Action("log", run=run.run) if run.driven else Action("resume", run.run)
+    return [*(run.awaited or [resume]), *([run.end] if run.end else [])]
 
 
 def _of_plan(plan: str, status: str, known: Known) -> list[Action]:

@@ -23,7 +23,7 @@ VOCABULARY = {
     "changes requested": Verdict.REVISION,
 }
 LINE = re.compile(
-    r"^[ \t]*(?:(?:[-*+#]+|\d{1,9}[.)])[ \t]+)*\*\*(?ai:verdict):\*\*(?P<said>.*)$", re.MULTILINE
+    r"^[ \t]*(?:(?:[-*+#]+|\d{1,9}[.)])[ \t]+)*\\?\*\*(?ai:verdict):\*\*(?P<said>.*)$", re.MULTILINE
 )
 
 
