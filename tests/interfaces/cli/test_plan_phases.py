@@ -152,7 +152,16 @@ def made_of(path: Path, what: str) -> None:
         path.write_bytes({"empty": b"", "mark": b"\xef\xbb\xbf", "binary": b"\xff\0"}[what])
 
 
-@pytest.mark.parametrize("what", ["empty", "mark", "link", "unwritten"])
+def test_phases_are_not_made_of_what_lies_outside(call: Command, at: Rehearsal) -> None:
+    assert call("plan", "phases", "1", "--regenerate").code == 0
+    made_of(next((at.root / "docs/plans").glob("plan-001-some*.md")), "link")
+    for words in (("phases", "1", "--regenerate"), ("approve", "1"), ("run", "1")):
+        said = call("plan", *words)
+        assert (said.code, said.out) == (2, "")
+        assert "leads out of the repository" in said.err.splitlines()[0]
+
+
+@pytest.mark.parametrize("what", ["empty", "mark", "unwritten"])
 def test_phases_are_not_made_of_a_plan_that_is_not_whole(call: Command, at: Rehearsal, what: str) -> None:
     assert call("plan", "phases", "1", "--regenerate").code == 0
     made_of(next((at.root / "docs/plans").glob("plan-001-some*.md")), what)
