@@ -29,7 +29,10 @@ def unread(connection: apsw.Connection, path: Path) -> int:
     known = -1
     for _ in range(TRIES):
         # This only asks. Frames that a living writer has added meanwhile are known the next time.
-        found, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        try:
+            found, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        except apsw.BusyError:  # somebody brings the log into the database, and so has read it
+            return 0
         count = _commits(log, found)
         if count <= 1:
             return 0
