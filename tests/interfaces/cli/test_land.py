@@ -11,7 +11,7 @@ import pytest
 from landings import Field
 from planforge.app import landing
 from planforge.kernel import events
-from programs import document, planforge
+from programs import document, planforge, python
 from rehearsals import Rehearsal
 from repositories import commit, fingerprint, git
 
@@ -179,3 +179,17 @@ def test_a_plan_that_conflicts_is_opened_again_done_anew_and_lands(plan: Rehears
     assert planforge("land", "--update-checkout", cwd=root).returncode == 0
     assert "WORDS_A_MINUTE" in (root / "wordcount" / "reading.py").read_text()
     assert planforge("replay", "run-005", cwd=root).returncode == 0
+
+
+def test_status_of_what_is_done_reads_no_plan_and_stays_quick(field: Field) -> None:
+    field.plan({"x.txt": "one\n"})
+    code = (
+        "import sys, atexit\n"
+        "atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))\n"
+        "sys.argv = ['planforge', 'status']\n"
+        "from planforge.interfaces.cli.main import run\n"
+        "run()\n"
+    )
+    done = python(code, cwd=field.root)
+    assert "planforge land" in done.stdout
+    assert "planforge.documents.plan" not in done.stderr.split()

@@ -310,10 +310,10 @@ def _has_landed(project: Project, every: list[RunRow]) -> bool:
 
 def _voided(project: Project, plan: PlanRow) -> str:
     """That a plan was edited after its approval, in words; empty if it was not."""
-    from planforge.documents.plan import content_hash
-
     if plan.status not in ("APPROVED", "IMPLEMENTING") or not plan.path:
         return ""
+    from planforge.documents.plan import content_hash  # which is slow to load
+
     with suppress(PlanforgeError):  # it cannot be read
         if content_hash(plans.text(project, plan)) != plan.content:
             return ", but edited since, so its approval is void"
