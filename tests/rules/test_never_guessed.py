@@ -352,6 +352,7 @@ MODULE_SOUP = REVIEW_SOUP.map(lambda text: text.replace("**Verdict:** Approved",
 
 @share(12)
 @given(text=st.one_of(SOUP, MODULE_SOUP))
+@example(text="\\**Verdict:**\nVerdict: APPROVE\n")
 def test_no_soup_is_an_approved_module_unless_a_line_says_so_when_it_is_rendered(text: str) -> None:
     if parse_module(text).verdict is A:
         said = []

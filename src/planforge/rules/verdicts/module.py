@@ -16,7 +16,8 @@ from planforge.rules.verdicts.judgement import Judgement, Verdict, judged, state
 
 VOCABULARY = {"approve": Verdict.APPROVED, "reject": Verdict.REVISION}
 LINE = re.compile(
-    r"^[ \t]*(?:(?:[-*+#]+|\d{1,9}[.)])[ \t]+)*(?ai:\*\*verdict:\*\*|\*\*verdict\*\*:|verdict:)(?P<said>.*)$",
+    r"^[ \t]*(?:(?:[-*+#]+|\d{1,9}[.)])[ \t]+)*\\?"
+    r"(?ai:\*\*verdict:\*\*|\*\*verdict\*\*:|verdict:)(?P<said>.*)$",
     re.MULTILINE,
 )
 SEVERITIES = {"required": Severity.BLOCKING, "suggested": Severity.SUGGESTION}
