@@ -371,7 +371,8 @@ def test_no_soup_is_an_approved_module_unless_a_line_says_so_when_it_is_rendered
 def test_no_soup_is_an_approved_audit_unless_its_text_or_its_json_says_so(text: str) -> None:
     if parse_audit(text).verdict is A:
         own = "\n".join(
-            "".join(part if kind == "text" else " " for kind, part in line) for line in own_lines(text)
+            "".join(part if kind in ("text", "code_inline") else " " for kind, part in line)
+            for line in own_lines(text)
         ).lower()
         fences = "\n".join(
             token.content
