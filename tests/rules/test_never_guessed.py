@@ -39,6 +39,7 @@ def share(percent: int) -> Callable[[Test], Test]:
     """So many percent of all cases are for this test."""
     return settings(
         max_examples=tries(CASES * percent // 100),
+        derandomize=True,  # what only a rare soup shows is for soak tests
         deadline=None,
         database=None,
         suppress_health_check=[HealthCheck.too_slow],
